@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Everything that is built lands in build/.  Sources are found by name, so a new
+# file takes part without an edit here (the kernel module's own list is
+# kmod/Kbuild, read by the kernel's build).
+#
+#	build/kernel/RELEASE/kmod/dm-terrace.ko		the module, once per kernel
+#	build/kernel/RELEASE/tests/drive/*.ko		the drive model
+#	build/terraced build/terracectl build/bpf/*.o	daemon, tool, BPF programs
+#	build/unit/NAME					one program per tests/unit/NAME.c
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+SHELL		:= /bin/bash
+MAKEFLAGS	+= --no-builtin-rules --no-print-directory
+ifeq ($(MAKELEVEL),0)
+JOBS		?= $(shell nproc)
+MAKEFLAGS	+= -j$(JOBS)
+endif
+
+BUILD	:= build
+PREFIX	?= /usr/local
+KERNEL	?=
+Q	:= $(if $(V),,@)
+say	= @printf '  %-7s %s\n' '$(1)' '$(2)'
+absent	= @echo "  $(1): nothing to build yet: $(2) does not exist"
+
+# asked for only by the targets that need it: a kernel must be installed then
+RELEASE	= $(eval RELEASE := $(or $(shell scripts/vm --print-kernel $(KERNEL:%=--kernel %)),$(error no kernel to build for)))$(RELEASE)
+
+.PHONY: all
+#: make, make all     kernel module, drive model, daemon, tools, BPF programs
+all: kmod drive daemon bpf
+
+# ---- kernel modules --------------------------------------------------------
+
+.PHONY: kmod drive
+#: make kmod          dm-terrace.ko, for the newest installed 6.1 or KERNEL=VER
+#: make drive         the drive model that the tests use
+kmod drive: folder = $(if $(filter kmod,$@),kmod,tests/drive)
+kmod drive:
+	$(Q)if [ -e $(folder)/Kbuild ]; then scripts/kbuild $(RELEASE) $(folder) $(if $(V),V=1); \
+	else echo "  $@: nothing to build yet: $(folder)/Kbuild does not exist"; fi
+
+# ---- user space --------------------------------------------------------------
+
+# Warnings are errors: they are fixed, not collected.
+WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla -Werror
+INCLUDE	:= -Itests/compat -Iuapi -Ikmod/core -Ikmod -Idaemon -I$(BUILD)/bpf
+CFLAGS	?= -O2 -g
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) $(INCLUDE)
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+# only what a program uses is recorded in it
+LIBS	:= -Wl,--as-needed $(addprefix -l,bpf nvme uring systemd zstd lz4 blkid uuid json-c inih m) -pthread
+
+CORE_SRC := $(wildcard kmod/core/*.c)
+LIB_SRC	:= $(CORE_SRC) $(filter-out daemon/main.c daemon/ctl/%,$(wildcard daemon/*.c daemon/*/*.c))
+CTL_SRC	:= $(wildcard daemon/ctl/*.c)
+MAIN_SRC := $(wildcard daemon/main.c)
+UNIT_SRC := $(wildcard tests/unit/*.c)
+UNIT	:= $(UNIT_SRC:tests/unit/%.c=%)
+
+obj	= $(1:%.c=$(BUILD)/user/%.o)
+san	= $(1:%.c=$(BUILD)/san/%.o)
+
+.PHONY: daemon unit
+#: make daemon        terraced and terracectl
+daemon: $(if $(LIB_SRC),$(BUILD)/user/libterrace.a) $(if $(MAIN_SRC),$(BUILD)/terraced) $(if $(CTL_SRC),$(BUILD)/terracectl)
+	$(if $(MAIN_SRC),,$(call absent,terraced,daemon/main.c))
+	$(if $(CTL_SRC),,$(call absent,terracectl,daemon/ctl/))
+unit: $(UNIT:%=$(BUILD)/unit/%)
+
+$(BUILD)/terraced: $(call obj,$(MAIN_SRC)) $(BUILD)/user/libterrace.a
+$(BUILD)/terracectl: $(call obj,$(CTL_SRC)) $(BUILD)/user/libterrace.a
+$(BUILD)/terraced $(BUILD)/terracectl:
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/unit/%: $(BUILD)/san/tests/unit/%.o $(BUILD)/san/libterrace.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
+
+$(BUILD)/user/libterrace.a: $(call obj,$(LIB_SRC))
+$(BUILD)/san/libterrace.a: $(call san,$(LIB_SRC))
+$(BUILD)/%/libterrace.a:
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) qcs $@ $^
+
+# the BPF skeletons must be there before the daemon's files include them
+$(BUILD)/user/%.o: %.c | bpf
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/san/%.o: %.c | bpf
+	$(call say,CC-SAN,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit $(SANITIZE) -MMD -MP -c -o $@ $<
+.SECONDARY:
+-include $(shell find $(BUILD)/user $(BUILD)/san -name '*.d' 2>/dev/null)
+
+# ---- programs that test the drive model ----------------------------------------
+
+# with the system's headers: they talk to the kernel, so no shims
+.PHONY: drive-tools
+#: make drive-tools   build/drive/NAME from tests/drive/tools/NAME.c
+drive-tools: $(patsubst tests/drive/tools/%.c,$(BUILD)/drive/%,$(wildcard tests/drive/tools/*.c))
+$(BUILD)/drive/%: tests/drive/tools/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
+
+# the random workload that knows what a volume may hold, and when
+.PHONY: oracle
+#: make oracle        build/oracle from tests/oracle/
+oracle: $(BUILD)/oracle
+$(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -luring -pthread
+
+# ---- BPF programs --------------------------------------------------------------
+
+BPF_SRC	:= $(wildcard bpf/*.bpf.c)
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Werror -Iuapi -Ibpf -I$(BUILD)/bpf
+
+.PHONY: bpf
+#: make bpf           BPF programs and their skeletons
+bpf: $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.skel.h)
+	$(if $(BPF_SRC),,$(call absent,bpf,bpf/*.bpf.c))
+
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)/usr/sbin/bpftool gen skeleton $< name $(subst -,_,$*) > $@
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h uapi/*.h) $(BUILD)/bpf/vmlinux.h
+	$(call say,BPF,$<)
+	$(Q)clang $(BPF_CFLAGS) -c -o $@ $<
+$(BUILD)/bpf/vmlinux.h:
+	$(call say,BTF,$@)
+	$(Q)mkdir -p $(@D) && /usr/sbin/bpftool btf dump file "$$(scripts/vm --print-vmlinux $(KERNEL:%=--kernel %))" format c > $@
+
+# ---- tests, measurements, checks ------------------------------------------------
+
+.PHONY: setup check check-long demo bench bench-io lint lint-deep
+#: make setup         install what is missing for the targets below (they call it themselves)
+setup:
+	$(Q)scripts/setup
+#: make check         unit, VM, crash and fuzz tests: under 25 minutes on 2 cores
+check: setup
+	$(Q)$(MAKE) all unit drive-tools oracle
+	$(Q)tests/run all
+#: make check-long    the same plus tests marked long
+check-long: setup
+	$(Q)$(MAKE) all unit drive-tools oracle
+	$(Q)tests/run --long all
+#: make demo          a volume of modelled drives at work
+#: make bench         the performance figures, in virtual time
+demo bench: setup
+	$(Q)$(MAKE) all
+	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
+	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
+#: make bench-io      what one I/O costs, beside dm-linear and dm-cache, in virtual time
+bench-io: setup
+	$(Q)$(MAKE) kmod drive daemon oracle
+	$(Q)scripts/vm --memory 4G --timeout 3600 --out $(BUILD)/test/bench-io.out vtime -- bash tests/bench/io.sh
+#: make lint          style, warnings, sparse, checkpatch, dependency rules: under a minute
+lint: setup
+	$(Q)scripts/lint
+#: make lint-deep     slow analysers; those not installed are reported as skipped
+lint-deep: setup
+	$(Q)scripts/lint --deep
+
+# ---- documentation, installation -------------------------------------------------
+
+.PHONY: docs install uninstall
+#: make docs          HTML from Documentation/
+docs:
+	$(Q)scripts/docs $(BUILD)/docs
+#: make install       module for the running kernel or KERNEL=VER, programs under PREFIX, DESTDIR honoured
+install uninstall:
+	$(Q)scripts/install $@ "$(DESTDIR)" "$(PREFIX)" "$(RELEASE)"
+#: make uninstall     remove what make install installed
+
+#: make clean         remove what was built
+#: make distclean     remove what was unpacked or downloaded for the build as well
+#:
+#: Variables: KERNEL=6.12 (release or its beginning), JOBS=N, V=1, PREFIX, DESTDIR, CFLAGS
+.PHONY: clean distclean help
+clean:
+	$(Q)rm -rf $(addprefix $(BUILD)/,kernel user san unit drive oracle bpf test vm docs lint terraced terracectl)
+distclean:
+	$(Q)rm -rf $(BUILD)
+#: make help          this list
+help:
+	@sed -n 's/^#: \?//p' Makefile

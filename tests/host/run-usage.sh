@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# tests/run tells passed, failed and skipped apart, and what it was asked wrongly.
+# host: timeout=60
+. "$TERRACE_TREE/tests/host/lib.sh"
+
+# a tree with toy tests
+mkdir -p "$OUT/tree/tests/host" "$OUT/tree/tests/vm"
+cp -r tests/run "$OUT/tree/tests/"
+cp -r scripts "$OUT/tree/"
+cd "$OUT/tree"
+toy() { printf '#!/bin/bash\n# %s\n%s\n' "$2" "$3" > "tests/host/$1.sh"; }
+toy good "This one passes." 'true'
+toy bad "This one fails." 'seq 100; echo the reason; exit 3'
+toy away "This one skips." 'echo "skip: no such drive"; exit 77'
+toy mute "This one skips without a reason." 'exit 77'
+toy slow "host: timeout=1" 'sleep 30'
+toy good-more "host: long" 'true'
+
+expect 0 '^1 passed, 0 failed, 0 skipped$' tests/run --no-build host/good
+expect 0 '^2 passed, 0 failed, 0 skipped$' tests/run --no-build good
+expect 1 '^FAIL  host/bad .*\(exit status 3\)$' tests/run --no-build bad
+expect 1 '\| the reason$' tests/run --no-build bad
+expect 1 'whole log: build/test/host/bad.log' tests/run --no-build bad
+expect 0 '^SKIP  host/away .*\(no such drive\)$' tests/run --no-build away
+expect 0 '^0 passed, 0 failed, 1 skipped$' tests/run --no-build away
+expect 1 'skipped without a line' tests/run --no-build mute
+expect 1 'time limit of 1 s' tests/run --no-build slow
+expect 1 '^1 passed, 3 failed, 1 skipped$' tests/run --no-build all
+expect 1 '^2 passed, 3 failed, 1 skipped$' tests/run --no-build --long all
+expect 1 '^failed: .*host/bad' tests/run --no-build all
+
+expect 2 "no test called 'goood'; near: .*good" tests/run goood
+expect 2 "no test called 'zzzz'; tests/run -l lists them" tests/run zzzz
+expect 2 'no vm tests exist yet' tests/run vm
+expect 2 'say what to run: unit host vm' tests/run
+expect 2 'option --fast not recognized' tests/run --fast all
+expect 2 "bad number of jobs '0'" tests/run -j 0 all
+expect 2 "no installed kernel matches '4.19'" tests/run -k 4.19 all
+expect 0 'host/bad +This one fails.' tests/run -l
+for bad in fast=1 timeout=soon; do
+	toy odd "host: $bad" 'true'
+	expect 2 "tests/host/odd.sh: (unknown word|bad timeout)" tests/run odd
+done
