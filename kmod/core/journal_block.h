@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One block of the journal, and the rule that says where the journal ends.
+ *
+ * Block n sits at ring position n % journal_blocks. It carries its number,
+ * the CRC of block n-1 and the nonce of the activation that wrote it. Block
+ * n+1 continues block n if its number, prev_crc and uuid fit and
+ *   - its nonce is n's nonce, or
+ *   - it is marked FIRST and its prev_nonce is n's nonce.
+ * Why this closes the known hole: suppose 11 and 12 were in flight when power
+ * failed, 12 survived and 11 did not. Recovery ends at 10. The next
+ * activation writes a new 11, with a new nonce and FIRST. The old 12 has the
+ * dead activation's nonce and no FIRST: it never becomes valid again, by
+ * rule and not only by the luck of a CRC.
+ */
+#ifndef TERRACE_CORE_JOURNAL_BLOCK_H
+#define TERRACE_CORE_JOURNAL_BLOCK_H
+
+#include "place.h"
+
+struct tr_record {
+	u8 type;
+	u16 nr;
+	u32 aux;
+	u64 block;
+	u64 new;
+	u64 old;
+};
+
+/* What block n tells about block n+1. */
+struct tr_journal_link {
+	u64 block_seq;		/* number the next block must have */
+	u64 record_seq;		/* its first record's number; 0: not known yet */
+	u64 nonce;
+	u32 crc;
+};
+
+/* Starts an empty block behind @link, written by activation @nonce. */
+void tr_jblock_start(void *block, const struct tr_journal_link *link, u64 nonce, const u8 *uuid);
+
+/*
+ * Moves a started (and perhaps filled) block behind @link: for blocks that
+ * were started before the CRC of the one in front of them was known.
+ */
+void tr_jblock_relink(void *block, const struct tr_journal_link *link);
+
+/* Appends; the caller knows there is room. Returns how many it holds now. */
+u32 tr_jblock_append(void *block, const struct tr_record *record);
+
+/* Seals the block (CRC) and moves @link on behind it. */
+void tr_jblock_seal(void *block, struct tr_journal_link *link);
+
+u32 tr_jblock_nr(const void *block);
+u64 tr_jblock_first_record(const void *block);
+void tr_jblock_record(const void *block, u32 i, struct tr_record *record);
+
+/*
+ * Does @block continue @link? On success moves @link on. -ENODATA: the
+ * journal ends here (any reason that a crash explains). -EUCLEAN: it fits
+ * and its CRC is right, but a record in it is impossible.
+ */
+int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *uuid);
+
+/* A record by itself: known type, numbers in range, blocks of one region. */
+int tr_record_check(const struct tr_record *record);
+
+#endif
