@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * terracectl: finds the command, and the few helpers that all commands use.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+
+static const struct ctl_command *const commands[] = {
+	&ctl_format_command,
+	&ctl_check_command,
+	&ctl_dump_command,
+};
+
+#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_line(const char *format, va_list args)
+{
+	fflush(stdout);
+	fputs("terracectl: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void ctl_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(format, args);
+	va_end(args);
+}
+
+int ctl_usage(const struct ctl_command *cmd, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(format, args);
+	va_end(args);
+	fprintf(stderr, "Try: terracectl %s%s--help\n", cmd ? cmd->name : "", cmd ? " " : "");
+	return CTL_USAGE;
+}
+
+int ctl_help(const struct ctl_command *cmd)
+{
+	fputs(cmd->help, stdout);
+	return CTL_OK;
+}
+
+void ctl_json_print(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+static void *or_die(void *memory)
+{
+	if (!memory) {
+		ctl_error("out of memory");
+		exit(CTL_PROBLEM);
+	}
+	return memory;
+}
+
+void *ctl_alloc(size_t bytes)
+{
+	return or_die(calloc(1, bytes ? bytes : 1));
+}
+
+void *ctl_realloc(void *old, size_t bytes)
+{
+	return or_die(realloc(old, bytes ? bytes : 1));
+}
+
+void *ctl_alloc_blocks(u64 nr)
+{
+	size_t bytes = (nr ? nr : 1) * TERRACE_BLOCK_BYTES;
+
+	return memset(or_die(aligned_alloc(TERRACE_BLOCK_BYTES, bytes)), 0, bytes);
+}
+
+char *ctl_text(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	return or_die(text);
+}
+
+static int help(void)
+{
+	puts("usage: terracectl COMMAND [OPTION]... ARGUMENT...\n\nCommands:");
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	puts("\nterracectl COMMAND --help explains a command, with examples.\n"
+	     "Exit status: 0 done, 1 refused, failed or problem found, 2 wrong usage.");
+	return CTL_OK;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return ctl_usage(NULL, "no command given");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help();
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i]->name))
+			return commands[i]->run(commands[i], argc - 1, argv + 1);
+	return ctl_usage(NULL, "unknown command '%s'", argv[1]);
+}

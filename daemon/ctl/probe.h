@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is on a device already?
+ */
+#ifndef TERRACE_CTL_PROBE_H
+#define TERRACE_CTL_PROBE_H
+
+#include "device.h"
+
+/*
+ * Looks for a Terrace label, then for anything libblkid knows (filesystems,
+ * partition tables, RAID and LVM members, swap), then for data of no known
+ * kind in the first MiB. Returns a phrase for "DEVICE …" in *@found, to be
+ * freed ("holds a filesystem (ext4)"), or NULL if there is nothing.
+ * 0 or -errno.
+ */
+int probe_contents(const struct device *dev, char **found);
+
+#endif

@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Fills freshly formatted image files with a volume in mid-life, so that the
+ * offline tools can be tested without the kernel module.
+ *
+ *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
+ *	      [--break WHAT] TIER0 TIER1...
+ *
+ * A model does random operations as the module would: --before of them, then
+ * the journal's tail is set; --between more, then pages are written (some of
+ * them older, where a range discard is pending); --after more, which are in
+ * the journal only. --break makes one structure wrong, with a right CRC.
+ *
+ * Prints where each structure is ("map-page REGION META_BLOCK", …) and what a
+ * check must count ("mapped N", "discarded N").
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <asm/byteorder.h>
+
+#include "core/geometry.h"
+#include "core/journal_block.h"
+
+#define MAX_RECORDS	200000
+#define NO_BLOCK	(~0ull)
+
+static struct tr_label label[TERRACE_MAX_TIERS];
+static struct tr_super super;
+static int fd[TERRACE_MAX_TIERS];
+static u32 primary, mirror = ~0u;
+
+static u64 *map, *old_map;	/* place of each block now, and when the tail was set */
+static bool *pending;		/* discarded by a range record, not yet unmapped */
+static u64 *pending_seq;	/* per region: newest range discard not yet resolved */
+static u8 *used[TERRACE_MAX_TIERS];
+static u64 regions;
+
+static struct tr_record *records;
+static u64 nr_records;		/* record n is records[n - 1] */
+
+static const char *broken = "";
+static u64 random_state = 1;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static bool breaks(const char *what)
+{
+	return !strcmp(broken, what);
+}
+
+static u64 rnd(u64 below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % below;
+}
+
+/* ---- the model: operations and the records they leave ------------------------ */
+
+static void record(u8 type, u64 block, u32 nr, u64 new, u64 old)
+{
+	if (nr_records == MAX_RECORDS) {
+		fputs("too many records\n", stderr);
+		exit(1);
+	}
+	records[nr_records++] = (struct tr_record){
+		.type = type, .nr = nr, .block = block, .new = new, .old = old,
+	};
+}
+
+/* Blocks from @block on, at most @max, that are all nowhere or in one run. */
+static u32 run_of(u64 block, u32 max)
+{
+	u32 n = 1;
+
+	while (n < max && map[block + n] == tr_place_add(map[block], n))
+		n++;
+	return n;
+}
+
+static void set_used(u64 place, bool is)
+{
+	if (place != TR_NO_PLACE)
+		used[tr_place_tier(place)][tr_place_index(place)] = is;
+}
+
+static void put(u64 block, u32 nr, u64 new)
+{
+	for (u32 i = 0, n; i < nr; i += n) {
+		u64 old = map[block + i];
+
+		n = run_of(block + i, nr - i);
+		if (new != TR_NO_PLACE)
+			record(TERRACE_RECORD_MAP, block + i, n, tr_place_add(new, i), old);
+		else if (old != TR_NO_PLACE)
+			record(TERRACE_RECORD_UNMAP, block + i, n, TR_NO_PLACE, old);
+		for (u32 k = i; k < i + n; k++) {
+			set_used(map[block + k], false);
+			map[block + k] = tr_place_add(new, k);
+			set_used(map[block + k], true);
+			pending[block + k] = false;
+		}
+	}
+}
+
+/* A region is loaded: what a range discard left is unmapped for good. */
+static void load(u64 region)
+{
+	u64 first = region * TERRACE_REGION_BLOCKS;
+
+	for (u64 b = first; b < first + TERRACE_REGION_BLOCKS; b++)
+		if (pending[b])
+			put(b, 1, TR_NO_PLACE);
+	pending_seq[region] = 0;
+}
+
+static bool is_table(u32 tier, u64 at)
+{
+	return super.tier[tier].kind == TERRACE_KIND_SHELVES &&
+	       at % TERRACE_CHUNK_BLOCKS >= TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+}
+
+static u64 allocate(u32 tier, u32 nr)
+{
+	u64 size = super.tier[tier].data_blocks, at = rnd(size), free_run = 0;
+
+	for (u64 tries = 0; tries < 2 * size; tries++, at++) {
+		if (at >= size) {
+			at = 0;
+			free_run = 0;
+		}
+		free_run = used[tier][at] || is_table(tier, at) ? 0 : free_run + 1;
+		if (free_run == nr)
+			return tr_place(tier, at + 1 - nr);
+	}
+	return TR_NO_PLACE;
+}
+
+static void operate(void)
+{
+	u64 region = rnd(3) ? rnd(4) : rnd(regions);
+	u32 first = rnd(TERRACE_REGION_BLOCKS), nr = 1 + rnd(rnd(4) ? 16 : 500), what = rnd(100);
+
+	if (nr > TERRACE_REGION_BLOCKS - first)
+		nr = TERRACE_REGION_BLOCKS - first;
+	if (what < 2) {
+		u64 count = 1 + rnd(3);
+
+		if (count > regions - region)
+			count = regions - region;
+		record(TERRACE_RECORD_DISCARD, region, 0, count, 0);
+		for (u64 r = region; r < region + count; r++) {
+			pending_seq[r] = nr_records;
+			for (u64 b = 0; b < TERRACE_REGION_BLOCKS; b++)
+				pending[r * TERRACE_REGION_BLOCKS + b] =
+					map[r * TERRACE_REGION_BLOCKS + b] != TR_NO_PLACE;
+		}
+		return;
+	}
+	load(region);
+	if (what < 20)
+		put(region * TERRACE_REGION_BLOCKS + first, nr, TR_NO_PLACE);
+	else
+		put(region * TERRACE_REGION_BLOCKS + first, nr,
+		    allocate(rnd(super.nr_tiers), nr));
+}
+
+/* ---- writing ------------------------------------------------------------------- */
+
+static void write_block(int file, u64 block, const void *data, u32 nr)
+{
+	if (pwrite(file, data, nr * TERRACE_BLOCK_BYTES, block * TERRACE_BLOCK_BYTES) !=
+	    (ssize_t)(nr * TERRACE_BLOCK_BYTES))
+		die("pwrite");
+}
+
+static void write_meta(u64 block, const void *data, u32 nr)
+{
+	write_block(fd[primary], label[primary].meta_start + block, data, nr);
+	if (mirror != ~0u)
+		write_block(fd[mirror], label[mirror].meta_start + block, data, nr);
+}
+
+static u64 next_page;
+static u64 mbits[64][TERRACE_MBIT_WORDS];
+
+static void set_mbit(u64 block, bool is)
+{
+	u64 bit = block % TERRACE_MBIT_BITS, *word = &mbits[block / TERRACE_MBIT_BITS][bit / 64];
+
+	*word = is ? *word | 1ull << (bit % 64) : *word & ~(1ull << (bit % 64));
+}
+
+static u64 take_meta(u32 nr)
+{
+	u64 block = next_page + rnd(2);
+
+	next_page = block + nr;
+	if (next_page > super.meta_blocks) {
+		fputs("metadata area full\n", stderr);
+		exit(1);
+	}
+	for (u32 i = 0; i < nr; i++)
+		set_mbit(block + i, true);
+	return block;
+}
+
+static struct tr_entry write_page(void *page, const struct tr_page_id *id, u32 nr, u64 seq,
+				  u32 count, u8 age)
+{
+	struct tr_entry entry = {
+		.block = take_meta(nr), .blocks = nr, .age = age, .count = count, .seq = seq,
+	};
+
+	(void)id;
+	entry.crc = tr_page_seal(page);
+	write_meta(entry.block, page, nr);
+	return entry;
+}
+
+static struct tr_leaf leaf_of(const u64 *places, u64 region)
+{
+	static u32 low[TERRACE_REGION_BLOCKS];
+	static u8 high[TERRACE_REGION_BLOCKS];
+	struct tr_leaf leaf;
+
+	tr_leaf_init(&leaf);
+	leaf.low = low;
+	leaf.high = high;
+	leaf.cap = TERRACE_REGION_BLOCKS;
+	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		u64 place = places[region * TERRACE_REGION_BLOCKS + i];
+
+		if (place != TR_NO_PLACE && tr_leaf_set(&leaf, i, 1, place))
+			abort();
+	}
+	return leaf;
+}
+
+static u32 count_slots(const struct tr_leaf *leaf)
+{
+	u32 nr = 0;
+
+	for (u32 i = 0; i < leaf->nr; i++)
+		nr += super.tier[tr_place_tier(tr_leaf_at(leaf, i))].kind == TERRACE_KIND_SLOTS;
+	return nr;
+}
+
+/* What is broken inside the first map page that is written. */
+static void break_leaf(struct tr_leaf *leaf)
+{
+	u32 second = tr_leaf_next(leaf, tr_leaf_next(leaf, 0) + 1);
+
+	if (breaks("double"))
+		tr_leaf_set(leaf, second, 1, tr_leaf_at(leaf, 0));
+	if (breaks("beyond-place"))
+		tr_leaf_set(leaf, second, 1, tr_place(0, super.tier[0].data_blocks));
+	if (breaks("no-tier"))
+		tr_leaf_set(leaf, second, 1, tr_place(TERRACE_MAX_TIERS - 1, 5));
+}
+
+static struct tr_entry map_page(u64 region, u64 seq, bool first)
+{
+	static u64 page[TERRACE_MAP_MAX_BLOCKS * 512];
+	struct tr_page_id id = {
+		.magic = TERRACE_MAP_MAGIC, .index = region, .tree = TERRACE_TREE_MAP,
+	};
+	bool older = pending_seq[region];
+	struct tr_leaf leaf = leaf_of(older ? old_map : map, region);
+	struct tr_entry none = { 0 }, entry;
+	u8 uuid[TERRACE_UUID_BYTES];
+	u8 age = rnd(256);
+	u32 nr;
+
+	if (older)
+		seq = super.tail_record_seq;
+	if (!leaf.nr)
+		return none;
+	memcpy(uuid, super.volume_uuid, sizeof(uuid));
+	if (first) {
+		break_leaf(&leaf);
+		uuid[0] ^= breaks("uuid");
+		id.index += breaks("index");
+		seq += breaks("newest") ? 1000000 : 0;
+	}
+	nr = tr_map_page_blocks(&leaf);
+	tr_page_start(page, &id, nr, seq, super.generation, uuid);
+	tr_map_encode(page, &leaf, age);
+	if (first && breaks("section"))
+		((struct terrace_section_disk *)((struct terrace_map_disk *)page)->payload)->type =
+			__cpu_to_le16(77);
+	entry = write_page(page, &id, nr, seq, count_slots(&leaf), age);
+	if (first) {
+		entry.count += breaks("count");
+		entry.seq -= breaks("stale");
+		entry.age += breaks("age");
+	}
+	printf("map-page %llu %llu\n", region, entry.block);
+	return entry;
+}
+
+static struct tr_entry space_page(u32 tier, u64 chunk, u64 seq)
+{
+	static u64 page[512];
+	const struct tr_page_id id = {
+		.magic = TERRACE_SPACE_MAGIC, .index = chunk, .tier = tier,
+		.tree = TERRACE_TREE_SPACE,
+	};
+	u64 bits[TERRACE_CHUNK_BLOCKS / 64] = { 0 }, first = chunk * TERRACE_CHUNK_BLOCKS;
+	struct tr_entry none = { 0 }, entry;
+	u64 free_at = NO_BLOCK, used_at = NO_BLOCK;
+	u32 count = 0;
+
+	for (u64 i = 0; i < TERRACE_CHUNK_BLOCKS && first + i < super.tier[tier].data_blocks; i++) {
+		if (used[tier][first + i]) {
+			bits[i / 64] |= 1ull << (i % 64);
+			used_at = i;
+			count++;
+		} else {
+			free_at = i;
+		}
+	}
+	if (!count)
+		return none;
+	if (breaks("leak")) {
+		bits[free_at / 64] |= 1ull << (free_at % 64);
+		count++;
+	}
+	if (breaks("unmarked")) {
+		bits[used_at / 64] &= ~(1ull << (used_at % 64));
+		count--;
+	}
+	if (breaks("leak") || breaks("unmarked"))
+		broken = "";
+	tr_page_start(page, &id, 1, seq, super.generation, super.volume_uuid);
+	tr_space_encode(page, bits);
+	if (breaks("counter"))
+		((struct terrace_space_disk *)page)->used = __cpu_to_le32(count + 1);
+	entry = write_page(page, &id, 1, seq, count, 0);
+	printf("space-page %u %llu %llu\n", tier, chunk, entry.block);
+	return entry;
+}
+
+/* One level of directories above @nr entries, in place. */
+static u64 write_level(struct tr_entry *entry, u64 nr, u32 level, u32 tier, u32 tree, u64 seq)
+{
+	static u64 page[512];
+	u64 to = 0;
+
+	for (u64 first = 0; first < nr; first += TERRACE_DIR_ENTRIES) {
+		struct tr_page_id id = {
+			.magic = TERRACE_DIR_MAGIC, .level = level, .tier = tier, .tree = tree,
+			.index = first << ((level - 1) * TERRACE_DIR_SHIFT),
+		};
+		struct terrace_dir_disk *dir = (void *)page;
+		struct tr_entry up = { 0 };
+		u32 sum = 0, children = 0;
+
+		tr_page_start(page, &id, 1, seq, super.generation, super.volume_uuid);
+		for (u32 i = 0; i < TERRACE_DIR_ENTRIES && first + i < nr; i++) {
+			tr_entry_encode(&dir->entry[i], &entry[first + i]);
+			children += entry[first + i].block != 0;
+			sum += entry[first + i].count;
+		}
+		if (children) {
+			up = write_page(page, &id, 1, seq, sum, 0);
+			printf("%s-directory %u %llu %llu\n",
+			       tree == TERRACE_TREE_MAP ? "map" : "space", level, id.index, up.block);
+		}
+		entry[to++] = up;
+	}
+	return to;
+}
+
+static struct tr_entry write_tree(struct tr_entry *entry, u64 nr, u32 depth, u32 tier, u32 tree,
+				  u64 seq)
+{
+	for (u32 level = 1; level <= depth; level++)
+		nr = write_level(entry, nr, level, tier, tree, seq);
+	return entry[0];
+}
+
+static void write_maps(u64 seq)
+{
+	struct tr_entry *entry = calloc(regions, sizeof(*entry));
+	u64 first = NO_BLOCK;
+
+	for (u64 r = 0; r < regions; r++) {
+		entry[r] = map_page(r, seq, first == NO_BLOCK);
+		if (entry[r].block && first == NO_BLOCK)
+			first = r;
+		else if (entry[r].block && breaks("page-twice"))
+			entry[r].block = entry[first].block;
+	}
+	if (breaks("impossible-entry"))
+		entry[first].block = 1;
+	super.map_root = write_tree(entry, regions, super.map_depth, 0, TERRACE_TREE_MAP, seq);
+	super.map_root.count += breaks("sum");
+	free(entry);
+}
+
+static void write_spaces(u32 tier, u64 seq)
+{
+	u64 chunks = tr_chunks(super.tier[tier].data_blocks);
+	struct tr_entry *entry = calloc(chunks, sizeof(*entry));
+
+	for (u64 k = 0; k < chunks; k++)
+		entry[k] = space_page(tier, k, seq);
+	super.tier[tier].space_root = write_tree(entry, chunks, tr_dir_depth(chunks), tier,
+						 TERRACE_TREE_SPACE, seq);
+	free(entry);
+}
+
+static void write_super(void)
+{
+	static u64 block[512];
+	u32 parity = super.generation & 1;
+
+	for (u64 i = 0; i < tr_first_page(&super); i++)
+		set_mbit(i, true);
+	set_mbit(super.meta_blocks - 1, breaks("meta-leak"));
+	if (breaks("meta-missing"))
+		set_mbit(super.map_root.block, false);
+	for (u64 i = 0; i < super.bitmap_blocks; i++) {
+		tr_mbit_encode(block, mbits[i], i * TERRACE_MBIT_BITS, super.generation,
+			       super.volume_uuid);
+		write_meta(super.bitmap_start[parity] + i, block, 1);
+		printf("meta-bitmap %llu\n", super.bitmap_start[parity] + i);
+	}
+	tr_super_encode(block, &super);
+	write_block(fd[primary], label[primary].meta_start + parity, block, 1);
+	if (mirror != ~0u) {
+		if (label[mirror].flags & TERRACE_LABEL_META_LAZY)
+			super.flags |= TERRACE_SUPER_LAZY;
+		tr_super_encode(block, &super);
+		write_block(fd[mirror], label[mirror].meta_start + parity, block, 1);
+	}
+	printf("superblock %u\n", parity);
+}
+
+/* Records from the tail on, in blocks of random fill, over several activations. */
+static void write_journal(void)
+{
+	struct tr_journal_link link = {
+		.block_seq = super.tail_block_seq, .record_seq = super.tail_record_seq + 1,
+		.nonce = super.tail_nonce, .crc = super.tail_prev_crc,
+	};
+	u64 next = super.tail_record_seq, nonce = rnd(~0ull), last = nr_records;
+	struct tr_record *newest_map = records + last;
+	static u64 block[512];
+
+	if (breaks("gap"))
+		link.record_seq += 5;
+	while (newest_map > records && newest_map->type != TERRACE_RECORD_MAP)
+		newest_map--;
+	if (breaks("impossible-record"))
+		newest_map->type = 99;
+	if (breaks("record-place"))
+		newest_map->new = tr_place(1, super.tier[1].data_blocks + 3);
+	if (breaks("record-region"))
+		newest_map->block += regions * TERRACE_REGION_BLOCKS;
+	while (next < last) {
+		u32 nr = 1 + rnd(TERRACE_RECORDS_PER_BLOCK);
+		u64 at = super.journal_start + link.block_seq % super.journal_blocks;
+
+		if (link.block_seq - super.tail_block_seq == super.journal_blocks) {
+			fputs("journal full\n", stderr);
+			exit(1);
+		}
+		if (!rnd(5))
+			nonce = rnd(~0ull);
+		tr_jblock_start(block, &link, nonce, super.volume_uuid);
+		for (; nr && next < last; nr--)
+			tr_jblock_append(block, &records[next++]);
+		printf("journal %llu %llu\n", link.block_seq, at);
+		tr_jblock_seal(block, &link);
+		write_meta(at, block, 1);
+	}
+}
+
+/* As if every shelf had just been closed. */
+static void write_tables(u32 tier)
+{
+	const u32 shelf_data = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	u64 size = super.tier[tier].data_blocks, at;
+	u64 *owner = malloc(size * sizeof(*owner));
+	static u64 block[512];
+
+	memset(owner, 0xff, size * sizeof(*owner));
+	for (u64 b = 0; b < super.virtual_blocks; b++)
+		if (map[b] != TR_NO_PLACE && tr_place_tier(map[b]) == tier)
+			owner[tr_place_index(map[b])] = b;
+	for (at = 0; at < size && owner[at] == TERRACE_NO_OWNER; at++)
+		;
+	if (breaks("owner"))
+		owner[at]++;
+	if (breaks("no-owner"))
+		owner[at] = TERRACE_NO_OWNER;
+	for (u64 first = 0; first < size; first += TERRACE_CHUNK_BLOCKS) {
+		for (u32 k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+			struct tr_table table = {
+				.place = tr_place(tier, first + shelf_data + k),
+				.record_seq = nr_records, .shelf_id = rnd(~0ull),
+				.first_offset = k * TERRACE_TABLE_OWNERS,
+			};
+
+			if (table.first_offset < shelf_data)
+				table.nr = shelf_data - table.first_offset < TERRACE_TABLE_OWNERS ?
+					   shelf_data - table.first_offset : TERRACE_TABLE_OWNERS;
+			tr_table_encode(block, &table, owner + first + table.first_offset,
+					super.volume_uuid);
+			write_block(fd[tier], label[tier].data_start + first + shelf_data + k, block, 1);
+		}
+	}
+	free(owner);
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+static void open_tier(u32 nr, const char *path)
+{
+	static u64 block[512];
+
+	fd[nr] = open(path, O_RDWR);
+	if (fd[nr] < 0 || pread(fd[nr], block, sizeof(block), 0) != sizeof(block))
+		die(path);
+	if (tr_label_decode(&label[nr], block) || label[nr].tier_index != nr)
+		die("not this tier's label");
+	if (label[nr].flags & TERRACE_LABEL_META)
+		primary = nr;
+	if (label[nr].flags & (TERRACE_LABEL_META_SYNC | TERRACE_LABEL_META_LAZY))
+		mirror = nr;
+}
+
+static void set_up(void)
+{
+	static u64 block[512];
+
+	if (pread(fd[primary], block, sizeof(block), label[primary].meta_start * TERRACE_BLOCK_BYTES) !=
+	    sizeof(block) || tr_super_decode(&super, block))
+		die("superblock");
+	regions = super.virtual_blocks / TERRACE_REGION_BLOCKS;
+	map = malloc(super.virtual_blocks * sizeof(*map));
+	old_map = malloc(super.virtual_blocks * sizeof(*map));
+	pending = calloc(super.virtual_blocks, sizeof(*pending));
+	pending_seq = calloc(regions, sizeof(*pending_seq));
+	records = calloc(MAX_RECORDS + 1, sizeof(*records));
+	memset(map, 0xff, super.virtual_blocks * sizeof(*map));
+	for (u64 b = 0; b < super.virtual_blocks; b++)
+		map[b] = TR_NO_PLACE;
+	for (u32 i = 0; i < super.nr_tiers; i++)
+		used[i] = calloc(super.tier[i].data_blocks, 1);
+	next_page = tr_first_page(&super);
+}
+
+static void set_tail(void)
+{
+	for (u64 r = 0; r < regions; r++)
+		load(r);
+	memcpy(old_map, map, super.virtual_blocks * sizeof(*map));
+	super.generation++;
+	super.activations++;
+	super.tail_record_seq = nr_records;
+	super.tail_block_seq = 3 * super.journal_blocks - 2;	/* wraps soon */
+	super.tail_nonce = rnd(~0ull);
+	super.tail_prev_crc = rnd(1ull << 32);
+}
+
+static void print_counts(void)
+{
+	u64 live = 0, discarded = 0;
+
+	for (u64 b = 0; b < super.virtual_blocks; b++) {
+		live += map[b] != TR_NO_PLACE && !pending[b];
+		discarded += map[b] != TR_NO_PLACE && pending[b];
+	}
+	printf("mapped %llu\ndiscarded %llu\nrecords %llu\nmeta-start %llu\n", live, discarded,
+	       nr_records - super.tail_record_seq, label[primary].meta_start);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", 1, NULL, 's' }, { "before", 1, NULL, 'b' }, { "between", 1, NULL, 'm' },
+		{ "after", 1, NULL, 'a' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
+		{ NULL, 0, NULL, 0 },
+	};
+	u64 before = 300, between = 20, after = 100;
+	bool clean = false;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			random_state = 0x9e3779b97f4a7c15ull * (strtoull(optarg, NULL, 0) + 1);
+			break;
+		case 'b':
+			before = strtoull(optarg, NULL, 0);
+			break;
+		case 'm':
+			between = strtoull(optarg, NULL, 0);
+			break;
+		case 'a':
+			after = strtoull(optarg, NULL, 0);
+			break;
+		case 'c':
+			clean = true;
+			break;
+		case 'x':
+			broken = optarg;
+			break;
+		default:
+			return 2;
+		}
+	}
+	for (int i = optind; i < argc; i++)
+		open_tier(i - optind, argv[i]);
+	set_up();
+	while (before--)
+		operate();
+	set_tail();
+	while (between--)
+		operate();
+	for (u32 i = 0; i < super.nr_tiers; i++)
+		write_spaces(i, nr_records);
+	write_maps(nr_records);
+	while (after--)
+		operate();
+	for (u32 i = 0; i < super.nr_tiers; i++)
+		if (super.tier[i].kind == TERRACE_KIND_SHELVES)
+			write_tables(i);
+	super.flags = clean ? TERRACE_SUPER_CLEAN : 0;
+	write_super();
+	write_journal();
+	print_counts();
+	return 0;
+}
