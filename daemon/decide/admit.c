@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Skew or not, from reuse alone; see admit.h. */
+#include "decide/admit.h"
+
+static const struct tunable rows[] = {
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, skew, 2.0, 1.0, 1000.0,
+		"reuse, in multiples of a uniform load's, that allows promotion at first sight"),
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, fill, 0.9, 0.0, 1.0,
+		"fill of the fast tier up to which it is allowed"),
+	TUNABLE(TUNABLE_U64, admit_tunables, min_accesses, 1000, 1, 1e12,
+		"accesses before the reuse means anything"),
+};
+TUNABLE_TABLE(admit_tunable_table, "admit", rows);
+
+/* e^-x = (e^-(x / 2^k))^(2^k) with a short series for the small argument. */
+static double exp_minus(double x)
+{
+	double sum = 1, term = 1;
+	int halvings = 0;
+
+	if (x > 700)
+		return 0;
+	for (; x > 0.25; x /= 2)
+		halvings++;
+	for (int i = 1; i < 12; i++) {
+		term *= -x / i;
+		sum += term;
+	}
+	while (halvings--)
+		sum *= sum;
+	return sum;
+}
+
+double admit_uniform_reuse(double passes)
+{
+	if (passes < 1e-4)
+		return passes / 2;
+	return 1 - (1 - exp_minus(passes)) / passes;
+}
+
+bool admit_first_sight(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+		       double reuse, uint64_t used, uint64_t total)
+{
+	double uniform;
+
+	if (accesses < t->min_accesses || !mapped_blocks ||
+	    (double)used >= t->fill * (double)total)
+		return false;
+	uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
+	return reuse >= t->skew * uniform && reuse > 0;
+}
+
+/*
+ * While little was accessed, an LRU's hits are bounded by the reuse, and so is a uniform load's:
+ * the smaller of the two is what a load without skew would show.
+ */
+bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+		  double ghost_hit, uint64_t fast_blocks)
+{
+	double share, uniform;
+
+	if (accesses < t->min_accesses || !mapped_blocks)
+		return false;
+	share = (double)fast_blocks / (double)mapped_blocks;
+	uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
+	return ghost_hit >= t->skew * (share < uniform ? share : uniform) && ghost_hit > 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Admission while the fast tier has room: may blocks go up at their first slow read?
+ *
+ * Waiting for a second access costs a pass over the hot set, and room left empty
+ * helps nobody; but under a uniform load every promotion is in vain.  What tells the
+ * two apart early is reuse: of n accesses spread evenly over V blocks a share of
+ *
+ *	u(n / V),  u(x) = 1 - (1 - e^-x) / x
+ *
+ * meets a block seen before; a skewed load reaches a multiple of that.  Promotion at
+ * first sight is allowed while the observed reuse (from the ghost cache) is at
+ * least `skew` times the uniform one, and the fast tier is below the low watermark.
+ */
+#ifndef DECIDE_ADMIT_H
+#define DECIDE_ADMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/tunable.h"
+
+struct admit_tunables {
+	double skew;
+	double fill;
+	uint64_t min_accesses;
+};
+
+extern const struct tunable_table admit_tunable_table;
+
+/*
+ * Whether moves can pay at all: an LRU fast tier of this size would have at least `skew` times the
+ * hit rate of a random placement (its share of the volume).  @ghost_hit: from shards_hit_rate().
+ */
+bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+		  double ghost_hit, uint64_t fast_blocks);
+
+/* u(x) above, without a math library; exact to 1e-9. */
+double admit_uniform_reuse(double passes);
+
+/* @mapped_blocks: V; @reuse: observed share over @accesses; @used, @total: fast blocks. */
+bool admit_first_sight(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+		       double reuse, uint64_t used, uint64_t total);
+
+#endif

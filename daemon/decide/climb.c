@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One-dimensional hill climbing under noise; see climb.h. */
+#include "decide/climb.h"
+
+#include <errno.h>
+
+static const struct tunable rows[] = {
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, min, 0.1, 0.0, 1.0, "lowest value tried"),
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, max, 0.95, 0.0, 1.0, "highest value tried"),
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, first_step, 0.1, 0.001, 1.0,
+		"step of a fresh search"),
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, last_step, 0.0125, 0.0001, 1.0,
+		"step at which the search rests"),
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, noise, 0.002, 0.0, 1.0,
+		"change of the score that means nothing"),
+	TUNABLE(TUNABLE_U32, climb_tunables, quiet_periods, 8, 1, 100000,
+		"periods of rest before a fresh search"),
+};
+TUNABLE_TABLE(climb_tunable_table, "climb", rows);
+
+int climb_init(struct climb *c, const struct climb_tunables *t, double start)
+{
+	if (tunable_check(&climb_tunable_table, t, NULL) || t->min >= t->max ||
+	    !(start >= t->min && start <= t->max))
+		return -EINVAL;
+	*c = (struct climb){ .value = start, .step = t->first_step };
+	return 0;
+}
+
+/* A wall is no slope: the step turns round and keeps its size. */
+static void move(struct climb *c, const struct climb_tunables *t)
+{
+	double next = c->value + c->step;
+
+	if (next < t->min || next > t->max) {
+		c->step = -c->step;
+		next = c->value + c->step;
+	}
+	if (next < t->min)
+		next = t->min;
+	if (next > t->max)
+		next = t->max;
+	c->value = next;
+}
+
+static double magnitude(double x)
+{
+	return x < 0 ? -x : x;
+}
+
+static int at_rest(const struct climb *c, const struct climb_tunables *t)
+{
+	return magnitude(c->step) < t->last_step;
+}
+
+double climb_step(struct climb *c, const struct climb_tunables *t, double score)
+{
+	double change = score - c->last_score;
+	int first = !c->periods++;
+
+	c->last_score = score;
+	if (!first && at_rest(c, t)) {
+		if (++c->quiet < t->quiet_periods)
+			return c->value;
+		c->quiet = 0;
+		c->step = c->step < 0 ? -t->first_step : t->first_step;
+	} else if (!first && change < -t->noise) {
+		c->step = -c->step / 2;
+	} else if (!first && change <= t->noise) {
+		/* Flat: going on would wander off; look closer instead. */
+		c->step /= 2;
+	}
+	move(c, t);
+	return c->value;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The half-a-run rule; see flush.h. */
+#include "decide/flush.h"
+
+static const struct tunable rows[] = {
+	TUNABLE(TUNABLE_U32, flush_tunables, run_blocks, 256, 1, 1048576,
+		"blocks of a full promotion run"),
+	TUNABLE(TUNABLE_DOUBLE, flush_tunables, hot_fraction, 0.5, 0.0, 1.0,
+		"share of a run that must be hot to promote it"),
+};
+TUNABLE_TABLE(flush_tunable_table, "flush", rows);
+
+enum flush_verdict flush_decide(const struct flush_tunables *t,
+				uint32_t batch_blocks, uint32_t hot_blocks)
+{
+	uint32_t run = batch_blocks < t->run_blocks ? batch_blocks : t->run_blocks;
+
+	if (!hot_blocks)
+		return FLUSH_NOTHING;
+	if ((double)hot_blocks >= t->hot_fraction * (double)run)
+		return FLUSH_PROMOTE;
+	return FLUSH_KEEP;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Accesses in, buffer out.
+ *
+ * A full buffer is sorted, its duplicates merged, and written as a run of level 0.
+ * Every flush also pushes the current merge along, by a multiple of what came in
+ * that exceeds the write amplification of leveling: so merges keep up even if
+ * nobody calls ralt_work().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ralt/file_store.h"
+
+/* Records merged per record flushed: T / 2 rewrites per level and a few levels. */
+#define WORK_PER_RECORD		16u
+/* Waiting buffers, in multiples of young_runs, at which a flush waits for the merge. */
+#define PATIENCE		3u
+
+void store_set_time(struct ralt *r)
+{
+	uint64_t tick = r->sizes.tick_accesses, period = r->sizes.period_accesses;
+	uint64_t next_tick = (r->accesses / tick + 1) * tick;
+	uint64_t next_period = (r->accesses / period + 1) * period;
+
+	r->judge.now = ralt_time_of(&r->sizes, r->accesses);
+	r->next_change = next_tick < next_period ? next_tick : next_period;
+}
+
+/*
+ * The members of the hot set must not outgrow its limit by much between two looks, and
+ * a look costs a walk through the sample: a quarter of D_hs, or an access per 8 samples.
+ */
+static void store_tune(struct ralt *r)
+{
+	uint64_t pause = r->sizes.candidates / 4;
+
+	if (pause < r->sample.count / 8 + 64)
+		pause = r->sample.count / 8 + 64;
+	r->next_tuning = r->accesses + pause;
+	if (r->sample_complete)
+		tune_step(&r->tune, &r->judge, &r->config.tunables, &r->sample, r->scratch);
+}
+
+static int by_block_and_time(const void *a, const void *b)
+{
+	const struct ralt_record *x = a, *y = b;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	if (x->generation != y->generation)
+		return x->generation < y->generation ? -1 : 1;
+	return x->tick < y->tick ? -1 : x->tick > y->tick;
+}
+
+/* Sorts the buffer and folds each block's accesses into its last record. */
+static void settle_buffer(struct ralt *r)
+{
+	uint32_t kept = 0;
+
+	if (!r->buffered)
+		return;
+	qsort(r->buffer, r->buffered, sizeof(*r->buffer), by_block_and_time);
+	for (uint32_t i = 1; i < r->buffered; i++) {
+		struct ralt_record *last = &r->buffer[kept];
+
+		if (last->block == r->buffer[i].block) {
+			ralt_record_merge(&r->judge, &r->buffer[i], last);
+			*last = r->buffer[i];
+		} else {
+			r->buffer[++kept] = r->buffer[i];
+		}
+	}
+	r->buffered = kept + 1;
+}
+
+static int write_buffer(struct ralt *r, struct run_writer *w)
+{
+	struct run_footer start = {
+		.store = r->store,
+		.id = r->next_run++,
+		.page_bytes = r->config.tunables.page_bytes,
+		.applied = r->generation,
+	};
+	int err = run_writer_begin(w, &r->io, r->dir, &r->judge, &start,
+				   r->config.tunables.bloom_bits, r->buffered);
+
+	for (uint32_t i = 0; i < r->buffered && !err; i++)
+		err = run_writer_add(w, &r->buffer[i]);
+	return err ? err : run_writer_finish(w);
+}
+
+static int add_young_run(struct ralt *r)
+{
+	struct ralt_run *run = &r->runs[r->run_count];
+	struct run_writer w;
+	uint64_t id = r->next_run;
+	int err = write_buffer(r, &w);
+
+	if (!err)
+		err = run_open(run, &r->io, r->dir, r->store, id, 0);
+	if (!err) {
+		r->run_count++;
+		err = store_commit(r);
+		if (err) {
+			r->run_count--;
+			run_close(run);
+		}
+	}
+	run_writer_end(&w, !err);
+	return err;
+}
+
+int store_flush(struct ralt *r)
+{
+	uint32_t accesses = r->buffered;
+	int err;
+
+	store_tune(r);
+	settle_buffer(r);
+	if (!r->buffered)
+		return store_commit(r);
+	if (r->run_count == RALT_RUNS_MAX)
+		return -ENOSPC;
+	err = add_young_run(r);
+	if (!err) {
+		r->stats.records_written += r->buffered;
+		r->buffered = 0;
+		return 0;
+	}
+	store_report(r, RALT_WRITE_FAILED, NULL, err);
+	/* Room by folding may be enough to wait for better times; if not, let go. */
+	if (r->buffered > r->buffer_limit / 2) {
+		store_report(r, RALT_DROPPED, NULL, err);
+		r->stats.dropped += accesses;
+		r->buffered = 0;
+	}
+	return err;
+}
+
+static uint32_t young_count(const struct ralt *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->run_count; i++)
+		n += r->runs[i].level == 0;
+	return n;
+}
+
+/* A merge that fails keeps its inputs: the store works on, with more runs to ask. */
+static int push_merges(struct ralt *r, uint64_t records)
+{
+	uint32_t most = PATIENCE * r->config.tunables.young_runs;
+	int more = ralt_work(r, records);
+
+	if (most > RALT_RUNS_MAX / 2)
+		most = RALT_RUNS_MAX / 2;
+	while (more > 0 && young_count(r) >= most)
+		more = ralt_work(r, records);
+	return more < 0 ? more : 0;
+}
+
+int ralt_flush(struct ralt *r)
+{
+	return store_flush(r);
+}
+
+int ralt_insert(struct ralt *r, uint64_t block, uint32_t generation)
+{
+	struct ralt_record record;
+	int err;
+
+	if (block >= RALT_BLOCK_LIMIT)
+		return -ERANGE;
+	if (++r->accesses >= r->next_change)
+		store_set_time(r);
+	if (generation > r->generation)
+		generation = r->generation;
+	if (generation < forget_generation(&r->forget, block)) {
+		r->stats.stale++;
+		return 0;
+	}
+	record = ralt_record_access(&r->judge, block, generation);
+	r->buffer[r->buffered++] = record;
+	sample_add_newer(&r->sample, &r->judge, &record);
+	if (r->job.sample_memory)
+		sample_add_newer(&r->job.sample, &r->judge, &record);
+	if (r->accesses >= r->next_tuning)
+		store_tune(r);
+	if (r->buffered < r->buffer_limit)
+		return 0;
+	err = store_flush(r);
+	if (err)
+		return err;
+	return push_merges(r, (uint64_t)WORK_PER_RECORD * r->buffer_limit);
+}
+
+uint32_t ralt_generation(const struct ralt *r)
+{
+	return r->generation;
+}
+
+static void drop_dead_from_buffer(struct ralt *r)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < r->buffered; i++)
+		if (r->buffer[i].generation >= forget_generation(&r->forget, r->buffer[i].block))
+			r->buffer[kept++] = r->buffer[i];
+	r->buffered = kept;
+}
+
+/* Rewrites everything, so that no forgotten range and no generation need to be kept. */
+static int forget_for_good(struct ralt *r)
+{
+	int more;
+
+	if (r->job.active)
+		job_abort(r);
+	if (!r->sample_complete)
+		sample_init(&r->sample, r->config.tunables.samples, 0, r->sample_memory);
+	more = store_flush(r);
+	if (!more)
+		more = job_begin_complete(r, true);
+	while (more >= 0 && r->job.active)
+		more = job_step(r, UINT64_MAX);
+	return more < 0 ? more : 0;
+}
+
+static int add_range(struct ralt *r, const struct ralt_range *range)
+{
+	uint64_t end = range->first + range->count;
+	int err;
+
+	if (end < range->first)
+		end = UINT64_MAX;
+	err = forget_add(&r->forget, range->first, end, r->generation);
+	if (err != -ENOSPC)
+		return err;
+	err = forget_for_good(r);
+	if (err)
+		return err;
+	r->generation++;
+	return forget_add(&r->forget, range->first, end, r->generation);
+}
+
+int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count)
+{
+	int err = 0;
+
+	if (r->generation >= RALT_GENERATION_MAX - 1)
+		err = forget_for_good(r);
+	r->generation++;
+	for (uint32_t i = 0; i < count && !err; i++)
+		if (ranges[i].count)
+			err = add_range(r, &ranges[i]);
+	drop_dead_from_buffer(r);
+	sample_forget(&r->sample, &r->forget);
+	if (r->job.sample_memory)
+		sample_forget(&r->job.sample, &r->forget);
+	if (r->job.active)
+		merge_forget_changed(&r->job.merge);
+	return err ? err : store_commit(r);
+}

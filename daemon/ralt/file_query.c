@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the policies ask.
+ *
+ * Filters and prefix sums answer from memory.  A scan reads the pages of the range from
+ * every run and merges them; a damaged run met on the way is set aside and the
+ * scan goes on without it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ralt/file_store.h"
+#include "ralt/page.h"
+
+/* Ranges up to this many blocks are asked block by block: exact but for false positives. */
+#define SHORT_RANGE	4096u
+
+/* Records older than the block's last discard are dead, and with them a run without newer ones. */
+static bool run_counts(const struct ralt_run *run, uint32_t generation)
+{
+	return run->footer.applied >= generation;
+}
+
+bool ralt_is_hot(const struct ralt *r, uint64_t block)
+{
+	uint32_t generation = forget_generation(&r->forget, block);
+
+	/* A sampled block's record is whole, current and in memory. */
+	if (r->sample_complete && sample_wants(&r->sample, block)) {
+		const struct ralt_record *known = sample_find(&r->sample, block);
+
+		return known && ralt_is_hot_record(&r->judge, known);
+	}
+	for (uint32_t i = r->run_count; i-- > 0;)
+		if (run_counts(&r->runs[i], generation) &&
+		    run_maybe_hot(&r->runs[i].index, block))
+			return true;
+	return false;
+}
+
+static double dead_part(const struct ralt *r, const struct ralt_run *run, uint64_t first,
+			uint64_t end)
+{
+	double dead = 0;
+
+	for (size_t i = 0; i < r->forget.count; i++) {
+		const struct forget_range *f = &r->forget.ranges[i];
+		uint64_t from = f->first > first ? f->first : first;
+		uint64_t to = f->end < end ? f->end : end;
+
+		if (f->generation > run->footer.applied && from < to)
+			dead += run_hot_estimate(&run->index, from, to);
+	}
+	return dead;
+}
+
+/* A block hot in several runs is in every prefix sum: the census says how often on average. */
+static double duplicate_factor(const struct ralt *r)
+{
+	double all = 0, once;
+
+	for (uint32_t i = 0; i < r->run_count; i++)
+		all += (double)r->runs[i].footer.hot;
+	once = r->tune.census.stable + r->tune.census.fill;
+	if (!r->sample_complete || all <= once)
+		return 1;
+	return once / all;
+}
+
+double ralt_hot_size(const struct ralt *r, uint64_t first, uint64_t count)
+{
+	double hot = 0;
+
+	if (count > SHORT_RANGE)
+		return ralt_hot_estimate(r, first, count);
+	for (uint64_t block = first; block - first < count; block++)
+		hot += ralt_is_hot(r, block);
+	return hot;
+}
+
+double ralt_hot_estimate(const struct ralt *r, uint64_t first, uint64_t count)
+{
+	uint64_t end = first + count < first ? UINT64_MAX : first + count;
+	double hot = 0;
+
+	for (uint32_t i = 0; i < r->run_count; i++)
+		hot += run_hot_estimate(&r->runs[i].index, first, end) -
+		       dead_part(r, &r->runs[i], first, end);
+	return hot * duplicate_factor(r);
+}
+
+struct range_source {
+	const struct ralt_run *run;
+	struct file_io *io;
+	uint8_t *buffer;
+	uint64_t first;
+	uint64_t end;
+	uint32_t page;
+	uint32_t record;
+	uint32_t records;
+	bool loaded;
+};
+
+static int load_page(struct range_source *s)
+{
+	int got = run_read_page(s->run, s->io, s->page, s->buffer);
+
+	if (got < 0)
+		return got;
+	s->records = (uint32_t)got;
+	s->record = 0;
+	s->loaded = true;
+	return 0;
+}
+
+static int range_next(void *ctx, struct ralt_record *record)
+{
+	struct range_source *s = ctx;
+
+	for (;;) {
+		int err;
+
+		while (s->loaded && s->record < s->records) {
+			ralt_record_decode(record, page_record(s->buffer, s->record++));
+			if (record->block >= s->end)
+				return 0;
+			if (record->block >= s->first)
+				return 1;
+		}
+		if (s->loaded)
+			s->page++;
+		s->loaded = false;
+		if (s->page >= s->run->footer.pages ||
+		    s->run->index.pages[s->page].first_block >= s->end)
+			return 0;
+		err = load_page(s);
+		if (err)
+			return err;
+	}
+}
+
+struct scan {
+	struct range_source sources[RALT_RUNS_MAX];
+	struct merge_source merge_sources[RALT_RUNS_MAX];
+	struct merge merge;
+	uint8_t *pages;
+};
+
+static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t end)
+{
+	s->pages = malloc((size_t)r->run_count * 65536 + 1);
+	if (!s->pages)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->run_count; i++) {
+		const struct ralt_run *run = &r->runs[i];
+		uint32_t page = run_page_of(&run->index, first);
+
+		s->sources[i] = (struct range_source){
+			.run = run, .io = &r->io, .buffer = s->pages + (size_t)i * 65536,
+			.first = first, .end = end,
+			.page = page == run->footer.pages ? 0 : page,
+		};
+		s->merge_sources[i] = (struct merge_source){ range_next, &s->sources[i] };
+	}
+	return merge_begin(&s->merge, &r->judge, &r->forget, s->merge_sources, r->run_count);
+}
+
+static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t *next,
+		       ralt_see_fn see, void *ctx)
+{
+	struct ralt_record record;
+	int got;
+
+	while ((got = merge_next(&s->merge, &record)) > 0) {
+		struct ralt_heat heat = {
+			.block = record.block,
+			.score = ralt_score_now(&r->judge, &record),
+			.hot = ralt_is_hot_record(&r->judge, &record),
+		};
+
+		*next = record.block + 1;
+		if (hot_only && !heat.hot)
+			continue;
+		got = see(ctx, &heat);
+		if (got)
+			return got;
+	}
+	return got;
+}
+
+int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
+	      ralt_see_fn see, void *ctx)
+{
+	uint64_t end = first + count < first ? UINT64_MAX : first + count;
+	struct scan *s = malloc(sizeof(*s));
+	int got;
+
+	if (!s)
+		return -ENOMEM;
+	do {
+		got = begin_scan(r, s, first, end);
+		if (!got)
+			got = each_record(r, s, hot_only, &first, see, ctx);
+		if (s->pages)
+			free(s->pages);
+		if (got != -EBADMSG)
+			break;
+		/* The job may be reading the run that goes. */
+		job_abort(r);
+		store_drop_run(r, s->merge.failed, got);
+	} while (r->run_count);
+	free(s);
+	return got == -EBADMSG ? 0 : got;
+}
+
+void ralt_fill(struct ralt *r, double share)
+{
+	r->tune.fill_share = share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+void ralt_quartiles(struct ralt *r, double out[3])
+{
+	sample_quartiles(&r->sample, &r->judge, out, r->scratch);
+}
+
+static uint64_t disk_bytes(const struct ralt_run *run)
+{
+	return run->footer.index_at + (uint64_t)run->footer.pages * RALT_INDEX_ENTRY +
+	       RALT_FOOTER_BYTES;
+}
+
+void ralt_stats(const struct ralt *r, struct ralt_stats *out)
+{
+	struct sample_census now = sample_census(&r->sample, &r->judge);
+
+	*out = r->stats;
+	out->accesses = r->accesses;
+	out->tracked = now.tracked;
+	out->hot = now.stable;
+	out->fill = now.fill;
+	out->hot_limit = r->tune.hot_limit;
+	out->physical_limit = tune_physical_limit(&r->tune, &r->sizes, &r->config.tunables);
+	out->tunings = r->tune.tunings;
+	out->runs = r->run_count;
+	out->forgotten_ranges = (uint32_t)r->forget.count;
+	for (uint32_t i = 0; i < r->run_count; i++) {
+		out->records += r->runs[i].footer.records;
+		out->bytes_on_disk += disk_bytes(&r->runs[i]);
+	}
+}

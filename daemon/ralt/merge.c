@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The k-way merge; see merge.h.  There are seldom more than ten sources, so the
+ * smallest head is found by looking at all of them.
+ */
+#include "ralt/merge.h"
+
+static int advance(struct merge *m, uint32_t i)
+{
+	int got = m->sources[i].next(m->sources[i].ctx, &m->heads[i]);
+
+	m->live[i] = got > 0;
+	m->consumed += got > 0;
+	if (got < 0)
+		m->failed = i;
+	return got < 0 ? got : 0;
+}
+
+int merge_begin(struct merge *m, const struct ralt_judge *judge, const struct forget *forget,
+		const struct merge_source *sources, uint32_t count)
+{
+	m->judge = judge;
+	m->forget = forget;
+	m->count = count;
+	m->cursor = 0;
+	m->consumed = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		int err;
+
+		m->sources[i] = sources[i];
+		err = advance(m, i);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool smallest(const struct merge *m, uint64_t *block)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < m->count; i++)
+		if (m->live[i] && (!any || m->heads[i].block < *block)) {
+			*block = m->heads[i].block;
+			any = true;
+		}
+	return any;
+}
+
+/* Folds the heads for @block, newest source first; *@found says whether any was alive. */
+static int fold(struct merge *m, uint64_t block, struct ralt_record *out, bool *found)
+{
+	*found = false;
+	for (uint32_t i = m->count; i-- > 0;) {
+		while (m->live[i] && m->heads[i].block == block) {
+			struct ralt_record *r = &m->heads[i];
+			int err;
+
+			if (!forget_covers(m->forget, &m->cursor, block, r->generation)) {
+				if (*found)
+					ralt_record_merge(m->judge, out, r);
+				else
+					*out = *r;
+				*found = true;
+			}
+			err = advance(m, i);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+int merge_next(struct merge *m, struct ralt_record *out)
+{
+	uint64_t block = 0;
+	bool found;
+
+	while (smallest(m, &block)) {
+		int err = fold(m, block, out, &found);
+
+		if (err)
+			return err;
+		if (found)
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Admission at first sight: uniform loads are told from skewed ones early. */
+#include "policy_lib.h"
+
+#include "decide/admit.h"
+
+static void uniform_reuse_by_formula(void **state)
+{
+	(void)state;
+	for (double x = 1e-6; x < 100; x *= 1.7)
+		assert_near(admit_uniform_reuse(x), 1 - (1 - exp(-x)) / x, 1e-6);
+	assert_near(admit_uniform_reuse(1), 0.36787944, 1e-8);	/* 1 / e */
+}
+
+/*
+ * 95 % of the accesses to 5 % of 1 M blocks, after half a pass over the hot set (25,000): x = 0.475
+ * for the hot, reuse 0.95 * u(0.475) = 0.95 * 0.2041 = 0.194; uniform would be u(0.025) = 0.0124.
+ */
+static void a_hotspot_shows_after_half_a_pass(void **state)
+{
+	struct admit_tunables t;
+
+	(void)state;
+	tunable_defaults(&admit_tunable_table, &t);
+	assert_true(admit_first_sight(&t, 25000, 1000000, 0.194, 0, 100000));
+	assert_false(admit_first_sight(&t, 25000, 1000000, 0.0124, 0, 100000));
+	assert_false(admit_first_sight(&t, 25000, 1000000, 0, 0, 100000));
+	assert_false(admit_first_sight(&t, 25000, 0, 0.5, 0, 100000));
+}
+
+static void each_tunable_changes_the_outcome(void **state)
+{
+	struct admit_tunables t;
+
+	(void)state;
+	assert_table_is_sound(&admit_tunable_table, &t);
+	assert_true(admit_first_sight(&t, 25000, 1000000, 0.1, 89999, 100000));
+	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	t.fill = 0.95;
+	assert_true(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	t.skew = 10;
+	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	t.skew = 2;
+	t.min_accesses = 30000;
+	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(uniform_reuse_by_formula),
+		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
+		cmocka_unit_test(each_tunable_changes_the_outcome),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The store against a model that keeps every record whole in memory: scans, hot blocks, sizes, across
+ * flushes, merges, evictions, discards and reopening.
+ */
+#include "ralt_lib.h"
+
+#include "ralt/file_store.h"
+
+enum { BLOCKS = 4000, FAST = 2000 };
+
+/* What the store should know, without files. */
+struct model {
+	struct ralt_record records[BLOCKS];
+};
+
+static void model_touch(struct model *m, const struct ralt *r, uint64_t block)
+{
+	struct ralt_record fresh = ralt_record_access(&r->judge, block, 0);
+
+	if (m->records[block].score > 0)
+		ralt_record_merge(&r->judge, &fresh, &m->records[block]);
+	m->records[block] = fresh;
+}
+
+struct check {
+	const struct model *m;
+	const struct ralt *r;
+	uint64_t next;
+	int seen;
+};
+
+static int check_one(void *ctx, const struct ralt_heat *h)
+{
+	struct check *c = ctx;
+
+	while (c->next < h->block)
+		assert_near(c->m->records[c->next++].score, 0, 0);
+	/* Fixed point on disk: 1/512 per rewrite. */
+	assert_near(h->score, ralt_score_now(&c->r->judge, &c->m->records[h->block]), 0.05);
+	c->next++;
+	c->seen++;
+	return 0;
+}
+
+static void compare(struct bench *b, const struct model *m)
+{
+	struct check c = { m, b->r, 0, 0 };
+	int want = 0;
+
+	assert_int_equal(ralt_flush(b->r), 0);
+	assert_int_equal(ralt_scan(b->r, 0, BLOCKS, false, check_one, &c), 0);
+	for (int i = 0; i < BLOCKS; i++)
+		want += m->records[i].score > 0;
+	assert_int_equal(c.seen, want);
+}
+
+/* Skewed: block x with weight falling with x. */
+static uint64_t skewed(struct prng *p)
+{
+	uint64_t a = prng_below(p, BLOCKS), b = prng_below(p, BLOCKS);
+
+	return a * b / BLOCKS;
+}
+
+static void every_access_is_found_again(void **state)
+{
+	static struct model m;
+	struct bench b;
+	struct prng p = { 1 };
+
+	(void)state;
+	memset(&m, 0, sizeof(m));
+	bench_init(&b, FAST);
+	b.config.tunables.buffer_records = 64;
+	b.config.tunables.page_bytes = 4096;
+	b.config.tunables.samples = 64;
+	b.config.tunables.physical_ratio = 1000;	/* nothing is evicted */
+	b.config.tunables.initial_hot_share = 1;
+	b.config.tunables.min_hot_share = 1;
+	b.config.tunables.max_hot_share = 1;
+	bench_open(&b);
+	assert_int_equal(b.reports[RALT_COLD], 1);
+	for (int i = 0; i < 30000; i++) {
+		uint64_t block = skewed(&p);
+
+		touch(&b, block);
+		model_touch(&m, b.r, block);
+		if (i % 10000 == 9999)
+			compare(&b, &m);
+	}
+	finish_work(&b);
+	compare(&b, &m);
+	assert_int_equal(ralt_close(b.r), 0);
+	bench_open(&b);
+	assert_int_equal(b.reports[RALT_COLD], 0);
+	compare(&b, &m);
+	for (int i = 0; i < 5000; i++) {
+		uint64_t block = skewed(&p);
+
+		touch(&b, block);
+		model_touch(&m, b.r, block);
+	}
+	compare(&b, &m);
+	bench_exit(&b);
+}
+
+/* 100 hot blocks among 4000, scattered; all filters, no sample to help (64 of thousands). */
+static void load_hotspot(struct bench *b, struct prng *p, int accesses, uint64_t first)
+{
+	for (int i = 0; i < accesses; i++)
+		touch(b, prng_below(p, 20) ? first + 13 * prng_below(p, 100) : prng_below(p, 100000));
+}
+
+static int count_one(void *ctx, const struct ralt_heat *h)
+{
+	*(int *)ctx += h->hot;
+	return 0;
+}
+
+static void small(struct bench *b)
+{
+	bench_init(b, FAST);
+	b->config.tunables.buffer_records = 256;
+	b->config.tunables.page_bytes = 4096;
+	b->config.tunables.samples = 512;
+}
+
+static int hot_among(struct bench *b, uint64_t first)
+{
+	int hot = 0;
+
+	for (uint64_t i = 0; i < 100; i++)
+		hot += ralt_is_hot(b->r, first + 13 * i);
+	return hot;
+}
+
+static void hot_blocks_are_known_and_cold_ones_are_not(void **state)
+{
+	struct bench b;
+	struct prng p = { 2 };
+	struct ralt_stats st;
+	int hot = 0, wrong = 0;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	ralt_flush(b.r);
+	finish_work(&b);
+	assert_true(hot_among(&b, 500) >= 99);
+	for (uint64_t i = 10000; i < 100000; i++)
+		wrong += ralt_is_hot(b.r, i);
+	print_message("%d of 90000 cold blocks called hot\n", wrong);
+	assert_true(wrong < 270);	/* 0.3 %: filters and a few real ones */
+	assert_int_equal(ralt_scan(b.r, 0, 2000, true, count_one, &hot), 0);
+	assert_true(hot >= 99 && hot <= 110);
+	assert_near(ralt_hot_size(b.r, 0, 2000), hot, 5);
+	assert_near(ralt_hot_size(b.r, 0, 100000), hot, 30);
+	assert_near(ralt_hot_size(b.r, 500, 650), 50, 3);
+	ralt_stats(b.r, &st);
+	assert_near(st.hot, 100, 15);
+	/* D_hs = 140 for proving oneself, and the 100. */
+	assert_near((double)st.hot_limit, 240, 25);
+	bench_exit(&b);
+}
+
+static void forgotten_ranges_are_cold_at_once_and_stay_so(void **state)
+{
+	struct bench b;
+	struct prng p = { 3 };
+	const struct ralt_range r[2] = { { 500, 650 }, { 1150, 3000 } };
+	uint32_t before;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	before = ralt_generation(b.r);
+	assert_true(hot_among(&b, 500) >= 99);
+	assert_int_equal(ralt_forget(b.r, r, 1), 0);
+	assert_near(hot_among(&b, 500), 50, 1);
+	assert_int_equal((int)ralt_hot_size(b.r, 500, 650), 0);
+	assert_int_equal(ralt_forget(b.r, r + 1, 1), 0);
+	assert_int_equal(hot_among(&b, 500), 0);
+	/* An access that was on its way does not revive the range; one after it counts anew. */
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ralt_insert(b.r, 500, before), 0);
+	struct ralt_stats st;
+
+	ralt_stats(b.r, &st);
+	assert_int_equal(st.stale, 4);
+	ralt_close(b.r);
+	bench_open(&b);
+	assert_int_equal(hot_among(&b, 500), 0);
+	finish_work(&b);
+	assert_int_equal(hot_among(&b, 500), 0);
+	load_hotspot(&b, &p, 20000, 500);
+	ralt_flush(b.r);
+	finish_work(&b);
+	assert_true(hot_among(&b, 500) >= 99);
+	bench_exit(&b);
+}
+
+/* More ranges than are remembered, and generations near their end: heat elsewhere survives. */
+static void endless_discards_are_bounded(void **state)
+{
+	struct bench b;
+	struct prng p = { 4 };
+	struct ralt_stats st;
+
+	(void)state;
+	small(&b);
+	b.config.tunables.forget_ranges = 16;
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	b.r->generation = RALT_GENERATION_MAX - 20;
+	for (uint64_t i = 0; i < 100; i++) {
+		struct ralt_range r = { 200000 + 10 * i, 5 };
+
+		assert_int_equal(ralt_forget(b.r, &r, 1), 0);
+		touch(&b, 200000 + 10 * i);
+		ralt_stats(b.r, &st);
+		assert_true(st.forgotten_ranges <= 16);
+	}
+	assert_true(ralt_generation(b.r) < 100);
+	assert_true(hot_among(&b, 500) >= 95);
+	bench_exit(&b);
+}
+
+/* The limits on records and disk hold under a flood of one-time accesses. */
+static void disk_is_bounded(void **state)
+{
+	struct bench b;
+	struct prng p = { 5 };
+	struct ralt_stats st;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	for (int round = 0; round < 30; round++) {
+		load_hotspot(&b, &p, 3000, 500);
+		for (int i = 0; i < 3000; i++)
+			touch(&b, 1000000 + prng_below(&p, 100000000));
+		ralt_stats(b.r, &st);
+		/* At most twice the limit with slack, plus what waits in young runs and a level. */
+		assert_true(st.records < 2.2 * 4 * 1400 + 12 * 256 + 2560);
+	}
+	finish_work(&b);
+	ralt_stats(b.r, &st);
+	assert_true(st.evictions > 0);
+	assert_true(hot_among(&b, 500) >= 95);
+	bench_exit(&b);
+}
+
+/* The hotspot moves away: without rewriting, the old filters would call it hot for ever. */
+static void a_hotspot_that_left_is_no_longer_hot(void **state)
+{
+	struct bench b;
+	struct prng p = { 6 };
+
+	(void)state;
+	small(&b);
+	b.config.tunables.samples = 64;
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	load_hotspot(&b, &p, 20000, 60000);
+	ralt_flush(b.r);
+	finish_work(&b);
+	assert_true(hot_among(&b, 60000) >= 95);
+	assert_true(hot_among(&b, 500) <= 5);
+	bench_exit(&b);
+}
+
+static void one_store_per_directory(void **state)
+{
+	struct bench b;
+	struct ralt *second;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	assert_int_equal(ralt_open(&second, &b.config), -EBUSY);
+	assert_int_equal(ralt_insert(b.r, 1ull << 40, 0), -ERANGE);
+	bench_exit(&b);
+}
+
+static void quartiles_ascend(void **state)
+{
+	struct bench b;
+	struct prng p = { 7 };
+	double q[3];
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	ralt_quartiles(b.r, q);
+	assert_near(q[2], 0, 0);
+	load_hotspot(&b, &p, 20000, 500);
+	ralt_quartiles(b.r, q);
+	assert_true(q[0] > 0 && q[0] <= q[1] && q[1] <= q[2]);
+	bench_exit(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_access_is_found_again),
+		cmocka_unit_test(hot_blocks_are_known_and_cold_ones_are_not),
+		cmocka_unit_test(forgotten_ranges_are_cold_at_once_and_stay_so),
+		cmocka_unit_test(endless_discards_are_bounded),
+		cmocka_unit_test(disk_is_bounded),
+		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
+		cmocka_unit_test(one_store_per_directory),
+		cmocka_unit_test(quartiles_ascend),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * SHARDS against an exact LRU: the predicted hit rate of every fast-tier size within
+ * 2 points, on Zipf, uniform and hotspot traces.
+ */
+#include "policy_lib.h"
+
+#include "decide/prng.h"
+#include "decide/recency.h"
+#include "decide/shards.h"
+
+enum { BLOCKS = 200000, ACCESSES = 1500000 };
+
+static struct shards *make(struct shards *s, const struct shards_tunables *t, uint64_t max)
+{
+	void *mem = malloc(shards_bytes(t));
+
+	assert_int_equal(shards_init(s, t, max, mem, shards_bytes(t)), 0);
+	return s;
+}
+
+/* Cumulative Zipf weights; the rank is found by bisection. */
+static double *zipf_table(size_t n, double theta)
+{
+	double *sum = malloc(n * sizeof(*sum));
+	double total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum[i] = total += pow((double)i + 1, -theta);
+	for (size_t i = 0; i < n; i++)
+		sum[i] /= total;
+	return sum;
+}
+
+static uint64_t zipf_draw(const double *sum, size_t n, struct prng *p)
+{
+	double u = prng_unit(p);
+	size_t lo = 0, hi = n - 1;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (sum[mid] < u)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint64_t draw(int kind, const double *zipf, struct prng *p)
+{
+	if (kind == 0)
+		return zipf_draw(zipf, BLOCKS, p);
+	if (kind == 1)
+		return prng_below(p, BLOCKS);
+	return prng_below(p, 100) < 95 ? prng_below(p, BLOCKS / 20) : prng_below(p, BLOCKS);
+}
+
+static double exact_lru(int kind, const double *zipf, uint32_t size)
+{
+	void *mem = malloc(recency_bytes(size));
+	struct recency r;
+	struct prng p = { 77 };
+	uint64_t hits = 0;
+
+	recency_init(&r, size, mem, recency_bytes(size));
+	for (int i = 0; i < ACCESSES; i++)
+		hits += recency_touch(&r, draw(kind, zipf, &p));
+	free(mem);
+	return (double)hits / ACCESSES;
+}
+
+static void predicts_within_2_points(int kind)
+{
+	static const uint32_t sizes[] = { BLOCKS / 50, BLOCKS / 20, BLOCKS / 10, BLOCKS / 4 };
+	double *zipf = zipf_table(BLOCKS, 0.99);
+	struct shards_tunables t;
+	struct shards s;
+	struct prng p = { 77 };
+
+	tunable_defaults(&shards_tunable_table, &t);
+	make(&s, &t, BLOCKS);
+	for (int i = 0; i < ACCESSES; i++)
+		shards_access(&s, draw(kind, zipf, &p));
+	assert_true(shards_rate(&s) < 0.3);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		double exact = exact_lru(kind, zipf, sizes[i]);
+		double guess = shards_hit_rate(&s, sizes[i]);
+
+		print_message("fast %3u %%: exact %.4f predicted %.4f (rate %.3f)\n",
+			      sizes[i] * 100 / BLOCKS, exact, guess, shards_rate(&s));
+		assert_near(guess, exact, 0.02);
+	}
+	free(s.samples);
+	free(zipf);
+}
+
+static void zipf_within_2_points(void **state)
+{
+	(void)state;
+	predicts_within_2_points(0);
+}
+
+static void uniform_within_2_points(void **state)
+{
+	(void)state;
+	predicts_within_2_points(1);
+}
+
+static void hotspot_within_2_points(void **state)
+{
+	(void)state;
+	predicts_within_2_points(2);
+}
+
+/*
+ * Rate 1 (all blocks fit the sample): a loop over 4 blocks has distance 3, so sizes of 4 and more
+ * hit on all but the first round: 96 of 100; sizes of 3 never hit.
+ */
+static void exact_when_everything_is_sampled(void **state)
+{
+	struct shards_tunables t;
+	struct shards s;
+
+	(void)state;
+	tunable_defaults(&shards_tunable_table, &t);
+	make(&s, &t, 1024);
+	for (int i = 0; i < 100; i++)
+		shards_access(&s, (uint64_t)i % 4);
+	assert_near(shards_hit_rate(&s, 3), 0, 1e-9);
+	assert_near(shards_hit_rate(&s, 4), 0.96, 1e-9);
+	assert_near(shards_reuse(&s), 0.96, 1e-9);
+	free(s.samples);
+}
+
+/* After a change of load, aging lets the curve follow; without it the past weighs on. */
+static void aging_follows_the_load(void **state)
+{
+	struct shards_tunables t;
+	struct shards s;
+	struct prng p = { 5 };
+
+	(void)state;
+	tunable_defaults(&shards_tunable_table, &t);
+	make(&s, &t, 10000);
+	for (int i = 0; i < 100000; i++)
+		shards_access(&s, prng_below(&p, 100));
+	assert_true(shards_hit_rate(&s, 1000) > 0.99);
+	for (int i = 0; i < 100000; i++) {
+		if (i % 10000 == 0)
+			shards_age(&s);
+		shards_access(&s, prng_below(&p, 10000));
+	}
+	assert_near(shards_hit_rate(&s, 1000), 0.1, 0.03);
+	free(s.samples);
+}
+
+static void memory_is_constant_and_tunables_matter(void **state)
+{
+	struct shards_tunables t;
+	struct shards small, large;
+	struct prng p = { 5 };
+	char mem[16];
+
+	(void)state;
+	assert_table_is_sound(&shards_tunable_table, &t);
+	assert_int_equal(shards_init(&small, &t, 100, mem, sizeof(mem)), -ENOMEM);
+	assert_int_equal(shards_init(&small, &t, 0, mem, sizeof(mem)), -EINVAL);
+	make(&large, &t, 1000000);
+	t.samples = 64;
+	t.buckets = 16;
+	make(&small, &t, 1000000);
+	for (int i = 0; i < 100000; i++) {
+		uint64_t b = prng_below(&p, 50000);
+
+		shards_access(&small, b);
+		shards_access(&large, b);
+	}
+	assert_int_equal(small.count, 64);
+	assert_true(shards_rate(&small) < shards_rate(&large) / 50);
+	assert_int_equal(small.bucket_blocks, 62500);
+	assert_int_equal(large.bucket_blocks, 977);
+	free(small.samples);
+	free(large.samples);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact_when_everything_is_sampled),
+		cmocka_unit_test(zipf_within_2_points),
+		cmocka_unit_test(uniform_within_2_points),
+		cmocka_unit_test(hotspot_within_2_points),
+		cmocka_unit_test(aging_follows_the_load),
+		cmocka_unit_test(memory_is_constant_and_tunables_matter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
