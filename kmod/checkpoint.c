@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checkpoints: what the journal says goes into the pages, and the journal's
+ * tail moves up. One at a time.
+ *
+ *   1  commit; tail = the end of the durable journal
+ *   2  wait until the records up to there are applied to the chunks, and
+ *      until every critical section that appended one has ended
+ *   3  write the open range discards to the journal once more, behind tail
+ *   4  capture everything that is dirty, write it, name it in the trees
+ *   5  commit again
+ *   6  directories, meta bitmap, flush, superblock
+ *   7  free what only the superblock before referred to; the ring up to tail
+ *
+ * Why nothing is lost that lies before the new tail. Let r be a record up to
+ * tail, X its region (chunk). X was marked dirty in the critical section that
+ * appended r, under X's lock with interrupts off. After step 2 that section
+ * has ended, so X is on the dirty list, or a checkpoint has captured it since;
+ * as captures take X's lock, that image holds r as well. Step 4 fails as a
+ * whole (and the tail stays) unless every image reached the disk. Range
+ * discards change no region when they are recorded; step 3 keeps them in the
+ * journal until they have.
+ *
+ * Why a superblock never refers to what the journal does not hold. An image
+ * of step 4 may hold a record that is not yet durable. It was appended before
+ * step 5, and step 5 makes everything durable that was. Otherwise the next
+ * activation would give the number to another record, which the page would
+ * claim to contain. Chunk images hold durable records only.
+ *
+ * Images may be newer than the tail, each by a different amount. Replay does
+ * not mind: of each block the newest record decides, and it is in the image
+ * or in the journal; chunks skip records up to their page's sequence.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "meta.h"
+
+#define IDLE_SECONDS	30
+#define LOAD_BATCH	256
+
+/* --- the steps ----------------------------------------------------------- */
+
+static int find_tail(struct terrace *tr, struct tr_journal_link *tail)
+{
+	struct tr_journal *j = &tr->journal;
+	int err = tr_commit(tr);
+
+	if (err)
+		return err;
+	spin_lock_irq(&j->lock);
+	*tail = j->durable;
+	spin_unlock_irq(&j->lock);
+	/* Pairs with the release in apply_block(). */
+	wait_event(j->wait, smp_load_acquire(&j->applied_record) + 1 >= tail->record_seq ||
+		   !tr_writable(tr));
+	if (!tr_writable(tr))
+		return -EROFS;
+	/* A section with interrupts off is a read-side section of RCU. */
+	synchronize_rcu();
+	return 0;
+}
+
+static void keep_memory(struct terrace *tr)
+{
+	s64 over = atomic64_read(&tr->memory) - tr_memory_limit(tr);
+
+	if (over <= 0)
+		return;
+	over -= tr_pages_evict(tr, over);
+	if (over > 0)
+		tr_regions_evict(tr, over);
+}
+
+/* What recovery left in deltas is older than any tail of ours: it must be
+ * loaded and captured as well, some at a time.
+ */
+static int capture_all(struct terrace *tr, u64 generation)
+{
+	int err, loaded;
+
+	do {
+		loaded = tr_recover_load(tr, LOAD_BATCH);
+		if (loaded < 0)
+			return loaded;
+		err = tr_capture_regions(tr, generation);
+		if (err)
+			return err;
+		keep_memory(tr);
+	} while (loaded);
+	return tr_recover_load_chunks(tr) ?: tr_capture_chunks(tr, generation);
+}
+
+static bool all_clean(struct terrace *tr, const struct tr_journal_link *tail)
+{
+	struct tr_journal *j = &tr->journal;
+	bool clean;
+	u32 t;
+
+	spin_lock_irq(&j->lock);
+	clean = !j->cur && list_empty(&j->open) && j->link.block_seq == tail->block_seq;
+	spin_unlock_irq(&j->lock);
+	for (t = 0; t < tr->nr_tiers; t++)
+		clean &= list_empty(&tr->tier[t].dirty_chunks);
+	return clean && !READ_ONCE(tr->nr_dirty_regions);
+}
+
+static void fill_super(struct terrace *tr, struct tr_super *super,
+		       const struct tr_journal_link *tail, u64 generation, bool clean)
+{
+	u32 t;
+
+	*super = tr->super;
+	super->generation = generation;
+	super->flags &= ~(TERRACE_SUPER_CLEAN | TERRACE_SUPER_LAZY);
+	if (clean)
+		super->flags |= TERRACE_SUPER_CLEAN;
+	super->flags &= ~TERRACE_SUPER_LAZY_LOST;
+	if (tr_lazy_lost(tr))
+		super->flags |= TERRACE_SUPER_LAZY_LOST;
+	super->virtual_blocks = READ_ONCE(tr->virtual_blocks);
+	super->tail_block_seq = tail->block_seq;
+	super->tail_nonce = tail->nonce;
+	super->tail_prev_crc = tail->crc;
+	super->tail_record_seq = tail->record_seq - 1;
+	super->map_root = tr->pages->tree[0].root;
+	super->map_depth = tr->pages->tree[0].depth;
+	for (t = 0; t < tr->nr_tiers; t++) {
+		super->tier[t].space_root = tr->pages->tree[1 + t].root;
+		super->tier[t].data_blocks = tr->tier[t].next_blocks;
+		super->tier[t].reserve_blocks = tr->tier[t].next_reserve;
+	}
+}
+
+/* Steps 5 to 7. */
+static int finish(struct terrace *tr, const struct tr_journal_link *tail, u64 generation,
+		  bool clean)
+{
+	struct tr_super *super;
+	int err;
+
+	err = tr_commit(tr);
+	/* Who made it read-only did so to keep the tail where it is. */
+	if (!err && !tr_writable(tr))
+		err = -EROFS;
+	if (!err)
+		err = tr_dirs_write(tr, generation, READ_ONCE(tr->journal.durable_record));
+	if (!err)
+		err = tr_metaspace_write(tr, generation);
+	if (err)
+		return err;
+	super = kmalloc(sizeof(*super), GFP_NOIO | __GFP_NOFAIL);
+	fill_super(tr, super, tail, generation, clean && all_clean(tr, tail));
+	err = tr_writable(tr) ? tr_super_write(tr, super) : -EROFS;
+	if (!err) {
+		tr_metaspace_durable(tr, super);
+		tr_journal_advance(tr, tail);
+	}
+	kfree(super);
+	return err;
+}
+
+/* Sizes change under checkpoint_mutex (resize.c). */
+static bool sizes_changed(struct terrace *tr)
+{
+	const struct tr_super *super = &tr->super;
+	bool changed = super->virtual_blocks != tr->virtual_blocks;
+	u32 t;
+
+	lockdep_assert_held(&tr->checkpoint_mutex);
+	for (t = 0; t < tr->nr_tiers; t++)
+		changed |= super->tier[t].data_blocks != tr->tier[t].next_blocks;
+	return changed;
+}
+
+/* Is there anything that the last superblock does not say? */
+static bool worth_it(struct terrace *tr, const struct tr_journal_link *tail, bool clean)
+{
+	const struct tr_super *super = &tr->super;
+	bool alone = tr_meta_nr_live(tr) < 2;
+
+	return !all_clean(tr, tail) || super->tail_block_seq != tail->block_seq ||
+	       tr->pages->nr_dirty_dirs || sizes_changed(tr) ||
+	       alone != !!(super->flags & TERRACE_SUPER_ALONE) ||
+	       (clean && !(super->flags & TERRACE_SUPER_CLEAN)) ||
+	       (clean && tr_lazy_lost(tr) != !!(super->flags & TERRACE_SUPER_LAZY_LOST));
+}
+
+/*
+ * One generation. 1: it ran out of room and wrote what it could, with the old
+ * tail; the blocks this frees are the next one's room.
+ */
+static int one_generation(struct terrace *tr, bool clean)
+{
+	u64 generation = tr->super.generation + 1;
+	struct tr_journal_link tail, old;
+	u64 free_before;
+	int err;
+
+	err = find_tail(tr, &tail);
+	if (err || !worth_it(tr, &tail, clean))
+		return err;
+	err = tr_discards_relog(tr);
+	if (!err)
+		err = tr_trees_grow(tr);
+	if (!err)
+		err = capture_all(tr, generation);
+	if (!err)
+		return finish(tr, &tail, generation, clean);
+	if (err != -ENOSPC)
+		return err;
+	tr_super_link(&tr->super, &old);
+	free_before = tr->pages->space.nr_free;
+	err = finish(tr, &old, generation, false);
+	if (err)
+		return err;
+	return tr->pages->space.nr_free > free_before ? 1 : -ENOSPC;
+}
+
+int tr_checkpoint(struct terrace *tr, bool clean)
+{
+	unsigned int noio;
+	u32 tries = 0;
+	int r;
+
+	if (!tr_writable(tr))
+		return -EROFS;
+	mutex_lock(&tr->checkpoint_mutex);
+	noio = memalloc_noio_save();
+	WRITE_ONCE(tr->journal.checkpointer, current);
+	do {
+		r = one_generation(tr, clean);
+		if (!r && (!clean || (tr->super.flags & TERRACE_SUPER_CLEAN) || ++tries == 4))
+			break;
+	} while (r >= 0);
+	if (!r && clean) {
+		/* A mirror that is in step only now: let the superblock know. */
+		r = tr_lazy_sync(tr) ?: one_generation(tr, true);
+		if (!r)
+			r = tr_lazy_sync(tr);
+	}
+	WRITE_ONCE(tr->journal.checkpointer, NULL);
+	memalloc_noio_restore(noio);
+	mutex_unlock(&tr->checkpoint_mutex);
+	if (r == -ENOSPC)
+		tr_mode_lower(tr, TR_MODE_READ_ONLY, "no room left for metadata pages", r);
+	else if (r && r != -EROFS && tr_writable(tr))
+		DMWARN_LIMIT("%s: checkpoint failed (%d), trying again later", tr->name, r);
+	if (!r)
+		tr_lazy_kick(tr);
+	return r;
+}
+
+/* --- when ---------------------------------------------------------------- */
+
+static void checkpoint_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(work, struct terrace, checkpoint_work);
+
+	if (tr_writable(tr) && tr_checkpoint(tr, false) && tr_writable(tr))
+		mod_delayed_work(tr->checkpoint_wq, &tr->pages->idle_work, HZ);
+}
+
+static void idle_fn(struct work_struct *work)
+{
+	struct tr_meta *m = container_of(work, struct tr_meta, idle_work.work);
+
+	checkpoint_fn(&m->tr->checkpoint_work);
+}
+
+void tr_checkpoint_kick(struct terrace *tr)
+{
+	if (tr_writable(tr) && READ_ONCE(tr->pages->ready))
+		queue_work(tr->checkpoint_wq, &tr->checkpoint_work);
+}
+
+/* A dirty region with its leaf, roughly: most of the memory that only a
+ * checkpoint can free.
+ */
+static bool memory_dirty(struct terrace *tr)
+{
+	s64 dirty = READ_ONCE(tr->nr_dirty_regions) * 1024;
+	s64 limit = tr_memory_limit(tr);
+
+	return dirty > limit / 4 * 3 ||
+	       (dirty > limit / 16 && atomic64_read(&tr->memory) > limit / 4 * 3);
+}
+
+void tr_checkpoint_poke(struct terrace *tr)
+{
+	if (!READ_ONCE(tr->pages->ready))
+		return;
+	if (tr_journal_half_full(tr) || memory_dirty(tr))
+		tr_checkpoint_kick(tr);
+	queue_delayed_work(tr->checkpoint_wq, &tr->pages->idle_work, IDLE_SECONDS * HZ);
+}
+
+void tr_checkpoint_init(struct terrace *tr)
+{
+	tr->pages->tr = tr;
+	INIT_WORK(&tr->checkpoint_work, checkpoint_fn);
+	INIT_DELAYED_WORK(&tr->pages->idle_work, idle_fn);
+}
+
+void tr_checkpoint_exit(struct terrace *tr)
+{
+	cancel_delayed_work_sync(&tr->pages->idle_work);
+	cancel_work_sync(&tr->checkpoint_work);
+}

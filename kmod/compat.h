@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Everything that differs between the kernels we build for (6.1 .. 6.12), in
+ * one place. Checked in their headers, not from memory.
+ */
+#ifndef DM_TERRACE_COMPAT_H
+#define DM_TERRACE_COMPAT_H
+
+#include <linux/blkdev.h>
+#include <linux/version.h>
+
+/* 6.9 split the limit in what the device can do and what the user allows. */
+static inline void tr_limits_discard(struct queue_limits *limits, unsigned int sectors)
+{
+#if KERNEL_VERSION(6, 9, 0) <= LINUX_VERSION_CODE
+	limits->max_hw_discard_sectors = sectors;
+#endif
+	limits->max_discard_sectors = sectors;
+}
+
+/* 6.5 gave block device modes a type of their own. */
+#if KERNEL_VERSION(6, 5, 0) <= LINUX_VERSION_CODE
+#define TR_MODE_MAY_WRITE	BLK_OPEN_WRITE
+#else
+#define TR_MODE_MAY_WRITE	FMODE_WRITE
+#endif
+
+#endif

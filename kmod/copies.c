@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * At activation: which copies of the metadata to believe, and making them
+ * equal.
+ *
+ *   - The newest superblock decides. If it is ALONE, the other copy is stale.
+ *   - A superblock that is not ALONE was written when both copies had all its
+ *     pages (tr_super_write). So a copy with the same generation, or the one
+ *     before, is at most behind by that superblock and some journal blocks,
+ *     and gets them from here.
+ *   - Of two journals that start at the same tail the longer one is right: a
+ *     record was acknowledged only when it was on all copies in use, and the
+ *     copy that was dropped has the shorter chain.
+ *   - The lazy mirror serves only who reads, and only after a clean stop.
+ */
+#include <linux/slab.h>
+
+#include "meta.h"
+
+/* --- choosing copies ----------------------------------------------------- */
+
+/* Reads the superblocks; the copy with the newest, or -errno. */
+static int newest_copy(struct terrace *tr)
+{
+	struct tr_recovery *rec = tr->recovery;
+	int best = -ENODATA, err;
+	u32 c;
+
+	for (c = 0; c < TR_COPIES; c++) {
+		if (!tr->meta[c].bdev) {
+			tr->meta[c].failed = true;
+			continue;
+		}
+		err = tr_super_read(tr, c, &rec->found[c]);
+		if (!err && (rec->found[c].flags & TERRACE_SUPER_LAZY))
+			err = -EUCLEAN;
+		if (err) {
+			tr->meta[c].failed = true;
+			if (best < 0)
+				best = err;
+			continue;
+		}
+		if (best < 0 || rec->found[c].generation > rec->found[best].generation)
+			best = c;
+	}
+	return best;
+}
+
+/* Does the copy beside @best belong to it? */
+static int judge_other(struct terrace *tr, u32 best, const char **error)
+{
+	struct tr_recovery *rec = tr->recovery;
+	const struct tr_super *a = &rec->found[best], *b = &rec->found[!best];
+
+	if (!tr_meta_live(tr, !best))
+		return 0;
+	if (memcmp(a->volume_uuid, b->volume_uuid, TERRACE_UUID_BYTES)) {
+		*error = "The two metadata copies belong to different volumes";
+		return -EUCLEAN;
+	}
+	if (a->generation == b->generation && memcmp(a, b, sizeof(*a))) {
+		*error = "Both metadata copies were used without the other: deactivate one of them";
+		return -EUCLEAN;
+	}
+	if (!(a->flags & TERRACE_SUPER_ALONE) && b->generation + 1 >= a->generation) {
+		rec->behind[!best] = b->generation < a->generation;
+		return 0;
+	}
+	tr->meta[!best].failed = true;
+	DMWARN("%s: metadata copy %u is stale (generation %llu, current %llu): not used",
+	       tr->name, !best, b->generation, a->generation);
+	return 0;
+}
+
+/* Only the lazy mirror is left. */
+static int open_lazy(struct terrace *tr, const char **error)
+{
+	struct tr_recovery *rec = tr->recovery;
+	int err = -ENODATA;
+
+	if (tr->lazy.bdev)
+		err = tr_super_read(tr, TR_COPY_LAZY, &rec->found[0]);
+	if (err || !(rec->found[0].flags & TERRACE_SUPER_LAZY)) {
+		*error = "No usable superblock on any metadata copy";
+		return err ?: -EUCLEAN;
+	}
+	if (tr_writable(tr)) {
+		*error = "Only the lazy metadata mirror is left: the volume can be opened read-only";
+		return -EROFS;
+	}
+	if (!(rec->found[0].flags & TERRACE_SUPER_CLEAN)) {
+		*error = "Only the lazy metadata mirror is left, and it is behind: salvage the volume";
+		return -ESTALE;
+	}
+	DMWARN("%s: reading the lazy metadata mirror on tier %u", tr->name, tr->lazy.tier);
+	tr->meta[0] = tr->lazy;
+	tr->meta[0].failed = false;
+	tr->lazy.bdev = NULL;
+	return 0;
+}
+
+int tr_copies_choose(struct terrace *tr, const char **error)
+{
+	struct tr_recovery *rec = tr->recovery;
+	int best = newest_copy(tr), err;
+
+	if (best == -ENOMEM || best == -EPROTONOSUPPORT) {
+		*error = best == -ENOMEM ? "Out of memory reading the superblock" :
+			 "Volume has a newer format than this module";
+		return best;
+	}
+	if (best < 0) {
+		err = open_lazy(tr, error);
+		if (err)
+			return err;
+		best = 0;
+	}
+	if (memcmp(tr->super.volume_uuid, rec->found[best].volume_uuid, TERRACE_UUID_BYTES)) {
+		*error = "Superblock belongs to another volume than the label";
+		return -EUCLEAN;
+	}
+	tr->super = rec->found[best];
+	if (tr->super.nr_tiers != tr->nr_tiers) {
+		*error = "Superblock has another number of tiers than the table";
+		return -EUCLEAN;
+	}
+	if (tr->super.compat_ro & ~TERRACE_COMPAT_RO_KNOWN && tr_writable(tr)) {
+		DMWARN("%s: unknown features 0x%llx: read-only", tr->name, tr->super.compat_ro);
+		tr->mode = TR_MODE_READ_ONLY;
+	}
+	return judge_other(tr, best, error);
+}
+
+/* --- making the copies equal --------------------------------------------- */
+
+static int catch_up(struct terrace *tr, u32 c)
+{
+	struct tr_recovery *rec = tr->recovery;
+	struct tr_meta_io io;
+	void *block;
+	int err;
+
+	err = tr_scan_copy(tr, &rec->scan, rec->have[c], c);
+	if (err || !rec->behind[c])
+		return err;
+	block = (void *)__get_free_page(GFP_KERNEL);
+	if (!block)
+		return -ENOMEM;
+	tr_super_encode(block, &tr->super);
+	tr_meta_io_start(&io);
+	tr_meta_submit(tr, &io, c, REQ_OP_WRITE | REQ_FUA, tr->super.generation & 1, block, 1);
+	tr_meta_wait(&io);
+	free_page((unsigned long)block);
+	return blk_status_to_errno(io.copy[c].status);
+}
+
+/*
+ * Every copy gets what the longest has. What was read may come from a drive's
+ * volatile cache (written by an activation that ended without power loss);
+ * what will be acknowledged builds on it, so it is flushed first.
+ */
+int tr_copies_equalize(struct terrace *tr)
+{
+	struct tr_meta_io io;
+	u32 c;
+	int err;
+
+	for (c = 0; c < TR_COPIES; c++) {
+		if (!tr_meta_live(tr, c))
+			continue;
+		err = catch_up(tr, c);
+		if (err && tr_meta_nr_live(tr) == 1)
+			return err;
+		if (err)
+			tr_meta_drop(tr, c, "bringing the metadata up to date", err);
+	}
+	tr_meta_io_start(&io);
+	tr_meta_flush(tr, &io);
+	return tr_meta_written(tr, &io, "flush of the metadata");
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The path of a bio that must sleep: for a region's page, for a larger leaf,
+ * for a commit. A worker walks through the bio and cuts it into pieces, each
+ * with one verdict of tr_route(); the bio ends when its last piece has, or,
+ * where it is FUA and its mapping new, with the next commit.
+ *
+ * The worker waits for nothing that another bio's worker must do. When there
+ * is no room it parks the bio, with what it has got through already, and
+ * returns; tr_room_made() brings all parked bios back.
+ */
+#include "io.h"
+
+struct tr_piece {
+	struct tr_io io;
+	struct bio bio;		/* last: bio_set front pad */
+};
+
+static struct bio *bio_of(struct tr_io *io)
+{
+	return dm_bio_from_per_bio_data(io, sizeof(*io));
+}
+
+/* The last of parent's pieces, or the walk itself, is through. */
+static void parent_put(struct tr_io *parent)
+{
+	struct bio *bio = bio_of(parent);
+
+	if (!atomic_dec_and_test(&parent->pending))
+		return;
+	bio->bi_status = parent->status;
+	if (parent->commit && !parent->status)
+		tr_commit_fua(parent->tr, bio);
+	else
+		bio_endio(bio);
+}
+
+static void piece_end(struct bio *bio)
+{
+	struct tr_piece *piece = container_of(bio, struct tr_piece, bio);
+	struct tr_io *parent = piece->io.parent;
+
+	tr_io_end(&piece->io, bio->bi_status);
+	if (bio->bi_status)
+		WRITE_ONCE(parent->status, bio->bi_status);
+	bio_put(bio);
+	parent_put(parent);
+}
+
+/* Sends the next @nr blocks of @bio where @io says. */
+static void send_piece(struct terrace *tr, struct bio *bio, const struct tr_io *io, u32 nr)
+{
+	struct tr_io *parent = tr_io_of(bio);
+	struct tr_piece *piece;
+	struct bio *clone;
+
+	clone = bio_alloc_clone(tr->tier[io->tier].bdev, bio, GFP_NOIO, &tr->pieces);
+	piece = container_of(clone, struct tr_piece, bio);
+	piece->io = *io;
+	piece->io.parent = parent;
+	clone->bi_iter.bi_size = nr * TERRACE_BLOCK_BYTES;
+	clone->bi_iter.bi_sector = tr_io_sector(tr, io);
+	clone->bi_opf &= ~(REQ_NOWAIT | REQ_POLLED);
+	if (io->kind == TR_IO_NEW)
+		clone->bi_opf &= ~REQ_FUA;	/* the commit flushes the tier */
+	clone->bi_end_io = piece_end;
+	atomic_inc(&parent->pending);
+	if (io->commit || (io->kind == TR_IO_NEW && (bio->bi_opf & REQ_FUA)))
+		parent->commit = true;
+	bio_advance(bio, nr * TERRACE_BLOCK_BYTES);
+	submit_bio_noacct(clone);
+}
+
+static void zero_piece(struct bio *bio, u32 nr)
+{
+	u32 bytes = bio->bi_iter.bi_size;
+
+	bio->bi_iter.bi_size = nr * TERRACE_BLOCK_BYTES;
+	zero_fill_bio(bio);
+	bio->bi_iter.bi_size = bytes;
+	bio_advance(bio, nr * TERRACE_BLOCK_BYTES);
+}
+
+/* Loads, creates or enlarges what the next block needs. */
+static int prepare(struct terrace *tr, struct bio *bio, enum tr_verdict verdict, u32 nr)
+{
+	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	struct tr_region *region;
+
+	if (bio_op(bio) == REQ_OP_WRITE && !tr_writable(tr))
+		return -EIO;
+	region = tr_region_get(tr, block >> TERRACE_REGION_SHIFT, bio_op(bio) == REQ_OP_WRITE);
+	if (IS_ERR_OR_NULL(region))
+		return PTR_ERR(region);
+	if (verdict == TR_GROW)
+		tr_region_grow(tr, region, nr, tr->high_places);
+	tr_region_put(region);
+	return 0;
+}
+
+/* One step of the walk. 1: parked, come back later; <0: error. */
+static int step(struct terrace *tr, struct bio *bio)
+{
+	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	u32 nr = bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES;
+	u32 how = TR_HOW_DEFERRED;
+	struct tr_io io = { .tr = tr };
+	enum tr_verdict verdict;
+
+	nr = min_t(u32, nr, TERRACE_REGION_BLOCKS - (block & (TERRACE_REGION_BLOCKS - 1)));
+	if (bio_op(bio) == REQ_OP_WRITE)
+		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0);
+
+	rcu_read_lock();
+	verdict = tr_route(tr, &io, block, &nr, how);
+	rcu_read_unlock();
+	switch (verdict) {
+	case TR_GO:
+		send_piece(tr, bio, &io, nr);
+		return 0;
+	case TR_ZERO:
+		zero_piece(bio, nr);
+		return 0;
+	case TR_LOAD:
+	case TR_GROW:
+		return prepare(tr, bio, verdict, nr);
+	case TR_ROOM:
+		return 1;
+	default:
+		return -EIO;
+	}
+}
+
+static void walk_fn(struct work_struct *work)
+{
+	struct tr_io *parent = container_of(work, struct tr_io, work);
+	struct bio *bio = bio_of(parent);
+	struct terrace *tr = parent->tr;
+	int r = 0;
+
+	if (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_WRITE_ZEROES) {
+		tr_discard(tr, bio);
+		return;
+	}
+	while (!r && bio->bi_iter.bi_size)
+		r = step(tr, bio);
+	if (r > 0) {
+		tr_defer_room(tr, bio);
+		return;
+	}
+	if (r)
+		WRITE_ONCE(parent->status, errno_to_blk_status(r));
+	parent_put(parent);
+}
+
+void tr_defer(struct terrace *tr, struct bio *bio)
+{
+	struct tr_io *io = tr_io_of(bio);
+
+	io->tr = tr;
+	io->commit = false;
+	io->status = BLK_STS_OK;
+	atomic_set(&io->pending, 1);
+	INIT_WORK(&io->work, walk_fn);
+	queue_work(tr->io_wq, &io->work);
+}
+
+/* --- no room --------------------------------------------------------------------------- */
+
+/* Full for good, as far as can be known: nothing is being freed either. */
+static bool hopeless(struct terrace *tr)
+{
+	return !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) &&
+	       !tr_frees_pending(tr) && !tr_janitor_at_work(tr);
+}
+
+void tr_defer_room(struct terrace *tr, struct bio *bio)
+{
+	blk_status_t status = hopeless(tr) ? BLK_STS_NOSPC : BLK_STS_OK;
+	unsigned long flags;
+
+	/* Under the lock: who ends the waiting (read-only, noflush) sets his
+	 * mark first and empties the list then.
+	 */
+	spin_lock_irqsave(&tr->room_lock, flags);
+	if (!tr_writable(tr))
+		status = BLK_STS_IOERR;
+	else if (READ_ONCE(tr->noflush))
+		status = BLK_STS_DM_REQUEUE;
+	if (!status)
+		bio_list_add(&tr->room_waiters, bio);
+	spin_unlock_irqrestore(&tr->room_lock, flags);
+	if (status) {
+		struct tr_io *io = tr_io_of(bio);
+
+		WRITE_ONCE(io->status, status);
+		parent_put(io);
+		return;
+	}
+	/* Room comes from a commit (journal blocks, freed places) and from the
+	 * refill worker; both end in tr_room_made(). Kicked after the bio is on
+	 * the list, so that it cannot miss them.
+	 */
+	tr_commit_kick(tr);
+	queue_work(tr->meta_wq, &tr->refill_work);
+}
+
+void tr_room_made(struct terrace *tr)
+{
+	struct bio_list bios;
+	unsigned long flags;
+	struct bio *bio;
+
+	spin_lock_irqsave(&tr->room_lock, flags);
+	bios = tr->room_waiters;
+	bio_list_init(&tr->room_waiters);
+	spin_unlock_irqrestore(&tr->room_lock, flags);
+	while ((bio = bio_list_pop(&bios)))
+		queue_work(tr->io_wq, &tr_io_of(bio)->work);
+}
+
+/* A noflush suspend does not wait for room: dm keeps the bios and sends them
+ * again after resume. What a bio wrote already is written again then.
+ */
+void tr_requeue_waiters(struct terrace *tr)
+{
+	struct bio_list bios;
+	unsigned long flags;
+	struct bio *bio;
+
+	spin_lock_irqsave(&tr->room_lock, flags);
+	bios = tr->room_waiters;
+	bio_list_init(&tr->room_waiters);
+	spin_unlock_irqrestore(&tr->room_lock, flags);
+	while ((bio = bio_list_pop(&bios))) {
+		struct tr_io *io = tr_io_of(bio);
+
+		WRITE_ONCE(io->status, BLK_STS_DM_REQUEUE);
+		parent_put(io);
+	}
+}
+
+int tr_defer_init(struct terrace *tr)
+{
+	spin_lock_init(&tr->room_lock);
+	bio_list_init(&tr->room_waiters);
+	return bioset_init(&tr->pieces, 64, offsetof(struct tr_piece, bio), 0);
+}
+
+void tr_defer_exit(struct terrace *tr)
+{
+	bioset_exit(&tr->pieces);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Discard and write-zeroes. Both take the blocks' places away; from then on
+ * they read as zeros.
+ *
+ * Regions in memory, and the ends of a range that cover a region in part, are
+ * emptied at once. For whole regions that are not in memory one range record
+ * is written and the range remembered; a region that is loaded later empties
+ * itself, and a worker loads them all, one by one, to give their places back.
+ * So a discard of the whole volume is acknowledged without reading its map.
+ *
+ * Crash: the range record lies in the journal until its regions are emptied.
+ * A checkpoint that wants to move the tail past it writes the ranges that are
+ * still open once more, with the number of the record they stand for: newer
+ * writes to those regions stay newer.
+ */
+#include <linux/slab.h>
+
+#include "io.h"
+
+#define FEW_REGIONS	16	/* this many are emptied one by one, loaded or not */
+
+struct open_range {
+	struct list_head list;
+	u64 first, end;		/* regions */
+	u64 seq;		/* record it stands for */
+	bool walked;		/* the regions that were loaded are empty */
+};
+
+static u64 regions_block(u64 region)
+{
+	return region << TERRACE_REGION_SHIFT;
+}
+
+u64 tr_discard_pending__f(struct terrace *tr, u64 region)
+{
+	struct open_range *range;
+	u64 seq = 0;
+
+	lockdep_assert_held(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list)
+		if (region >= range->first && region < range->end)
+			seq = max(seq, range->seq);
+	return seq;
+}
+
+u64 tr_discard_pending(struct terrace *tr, u64 region)
+{
+	u64 seq;
+
+	if (list_empty_careful(&tr->discards))
+		return 0;
+	spin_lock(&tr->discard_lock);
+	seq = tr_discard_pending__f(tr, region);
+	spin_unlock(&tr->discard_lock);
+	return seq;
+}
+
+int tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq)
+{
+	struct open_range *range = kmalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
+
+	range->first = first;
+	range->end = end;
+	range->seq = seq;
+	range->walked = true;		/* nothing is loaded yet */
+	spin_lock(&tr->discard_lock);
+	list_add_tail(&range->list, &tr->discards);
+	spin_unlock(&tr->discard_lock);
+	return 0;
+}
+
+/* Empties blocks [@i, @i + @n) of one region that is loaded if need be. */
+static int empty_blocks(struct terrace *tr, u64 number, u32 i, u32 n)
+{
+	struct tr_region *region = tr_region_get(tr, number, false);
+	unsigned long flags;
+	u32 used, k;
+	int err;
+
+	if (IS_ERR_OR_NULL(region))
+		return PTR_ERR(region);
+	err = tr_journal_reserve_wait(tr, n);
+	if (!err) {
+		spin_lock_irqsave(&region->lock, flags);
+		if (region->flags & TR_REGION_MOVING)
+			for (k = i; k < i + n; k++)
+				region->move->raced[k / 64] |= 1ull << (k % 64);
+		used = tr_region_unmap__f(tr, region, i, n);
+		spin_unlock_irqrestore(&region->lock, flags);
+		tr_journal_unreserve(tr, n - used);
+	}
+	tr_region_put(region);
+	return err;
+}
+
+/* A region that is lost stops nobody: the record covers the others as well, so
+ * they must be empty when it does.
+ */
+static int empty_regions(struct terrace *tr, u64 first, u64 end, bool only_loaded)
+{
+	int err = 0, r;
+
+	for (; first < end; first++) {
+		if (only_loaded) {
+			struct tr_region *region;
+
+			rcu_read_lock();
+			region = tr_region_find(tr, first);
+			rcu_read_unlock();
+			if (!region || region == &tr->empty)
+				continue;
+		}
+		r = empty_blocks(tr, first, 0, TERRACE_REGION_BLOCKS);
+		if (r && r != -EIO)
+			return r;		/* read-only: nothing is written any more */
+		err = err ?: r;
+		cond_resched();
+	}
+	return err;
+}
+
+static int empty_range(struct terrace *tr, u64 first, u64 end)
+{
+	struct tr_record record = {
+		.type = TERRACE_RECORD_DISCARD,
+		.nr = 1,
+		.block = first,
+		.new = end - first,
+	};
+	struct open_range *range;
+	int err;
+
+	if (end - first <= FEW_REGIONS)
+		return empty_regions(tr, first, end, false);
+	err = tr_journal_reserve_wait(tr, 1);
+	if (err)
+		return err;
+	range = kmalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
+	range->first = first;
+	range->end = end;
+	range->walked = false;
+	/* No eviction while the walk goes on. A region that was loaded before
+	 * and left now would come back with its old places: its page may even
+	 * be newer than the record, from a move.
+	 */
+	atomic_inc(&tr->discard_walks);
+	smp_mb__after_atomic();		/* before the record: pairs with region->lock in evict_one() */
+	/* Number and list in one step: a checkpoint that sees the record behind
+	 * its tail must see the range as open.
+	 */
+	spin_lock(&tr->discard_lock);
+	range->seq = tr_journal_append(tr, &record);
+	list_add_tail(&range->list, &tr->discards);
+	spin_unlock(&tr->discard_lock);
+	/* Whoever is loaded from now on sees the range; these are loaded. */
+	err = empty_regions(tr, first, end, true);
+	atomic_dec(&tr->discard_walks);
+	spin_lock(&tr->discard_lock);
+	range->walked = true;
+	spin_unlock(&tr->discard_lock);
+	queue_work(tr->meta_wq, &tr->discard_work);
+	return err;
+}
+
+void tr_discard(struct terrace *tr, struct bio *bio)
+{
+	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	u64 end = block + bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES;
+	u64 first_whole, end_whole;
+	u32 n, i;
+	int err = 0;
+
+	if (!tr_writable(tr))
+		err = -EIO;
+	i = block & (TERRACE_REGION_BLOCKS - 1);
+	if (!err && i) {
+		n = min_t(u64, end - block, TERRACE_REGION_BLOCKS - i);
+		err = empty_blocks(tr, block >> TERRACE_REGION_SHIFT, i, n);
+		block += n;
+	}
+	first_whole = block >> TERRACE_REGION_SHIFT;
+	end_whole = end >> TERRACE_REGION_SHIFT;
+	if (!err && block < end && first_whole < end_whole) {
+		err = empty_range(tr, first_whole, end_whole);
+		block = regions_block(end_whole);
+	}
+	if (!err && block < end)
+		err = empty_blocks(tr, block >> TERRACE_REGION_SHIFT, 0, end - block);
+
+	bio->bi_status = errno_to_blk_status(err);
+	if (!err && (bio->bi_opf & REQ_FUA))
+		tr_commit_fua(tr, bio);
+	else
+		bio_endio(bio);
+}
+
+/* Loads every region of the oldest open range; loading empties it. */
+static void discard_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(work, struct terrace, discard_work);
+	struct open_range *range;
+	struct tr_region *region;
+	u64 number;
+
+	while (tr_writable(tr)) {
+		spin_lock(&tr->discard_lock);
+		range = list_first_entry_or_null(&tr->discards, struct open_range, list);
+		if (range && !range->walked)
+			range = NULL;		/* its walk brings us back */
+		spin_unlock(&tr->discard_lock);
+		if (!range)
+			break;
+		for (number = range->first; number < range->end; number = range->first) {
+			if (READ_ONCE(tr->stopping))
+				return;		/* the range stays open */
+			region = tr_region_get(tr, number, false);
+			if (!IS_ERR_OR_NULL(region))
+				tr_region_put(region);
+			else if (PTR_ERR(region) != -EIO && region)
+				return;		/* read-only meanwhile, say */
+			spin_lock(&tr->discard_lock);
+			range->first++;
+			spin_unlock(&tr->discard_lock);
+			cond_resched();
+		}
+		spin_lock(&tr->discard_lock);
+		list_del(&range->list);
+		spin_unlock(&tr->discard_lock);
+		kfree(range);
+	}
+}
+
+/* Writes the record of the next open range behind number @seq, if it is not
+ * younger than @last. Returns its number, 0: there is none.
+ */
+static u64 relog_one(struct terrace *tr, u64 seq, u64 last)
+{
+	struct open_range *range, *next = NULL;
+	u64 done = 0;
+
+	spin_lock(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list)
+		if (range->seq > seq && range->seq <= last && range->first < range->end &&
+		    (!next || range->seq < next->seq))
+			next = range;
+	if (next) {
+		struct tr_record record = {
+			.type = TERRACE_RECORD_DISCARD,
+			.nr = 1,
+			.block = next->first,
+			.new = next->end - next->first,
+			.old = next->seq,
+		};
+
+		done = next->seq;
+		tr_journal_append(tr, &record);
+	}
+	spin_unlock(&tr->discard_lock);
+	return done;
+}
+
+int tr_discards_relog(struct terrace *tr)
+{
+	u64 last = READ_ONCE(tr->journal.durable_record), seq = 0;
+	int err;
+
+	/* Ranges that come meanwhile are younger than the tail anyway. */
+	if (list_empty_careful(&tr->discards))
+		return 0;
+	do {
+		err = tr_journal_reserve_wait(tr, 1);
+		if (err)
+			return err;
+		seq = relog_one(tr, seq, last);
+	} while (seq);
+	tr_journal_unreserve(tr, 1);
+	return 0;
+}
+
+void tr_discards_init(struct terrace *tr)
+{
+	spin_lock_init(&tr->discard_lock);
+	INIT_LIST_HEAD(&tr->discards);
+	INIT_WORK(&tr->discard_work, discard_fn);
+}
+
+void tr_discards_exit(struct terrace *tr)
+{
+	struct open_range *range, *next;
+
+	list_for_each_entry_safe(range, next, &tr->discards, list)
+		kfree(range);
+}

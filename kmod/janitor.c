@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Room without a policy: when no daemon decides, blocks that were touched
+ * longest ago go from a full slots tier to the shelves, and shelves with the
+ * least in them are emptied, so that nothing fills up with garbage. By age of
+ * regions alone, through the same moves that orders use.
+ *
+ * It starts when a slots tier is janitor_high per mille full and stops at
+ * janitor_low. Of a window of regions behind its hand it takes the oldest;
+ * small volumes fit the window whole.
+ */
+#include <linux/delay.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/vmalloc.h>
+
+#include "terrace.h"
+
+#define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
+#define SCAN_LIMIT	65536	/* regions looked at to find them */
+#define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
+
+struct candidate {
+	u64 number;
+	u32 idle;		/* ticks since the last use */
+};
+
+/* --- demotion -------------------------------------------------------------------- */
+
+static u32 full_permille(const struct tr_tier *tier)
+{
+	u64 used = tr_space_used(tier);
+
+	return div64_u64(used * 1000, max_t(u64, tier->data_blocks, 1));
+}
+
+static bool over(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id mark)
+{
+	return tier->kind == TERRACE_KIND_SLOTS && !tier->missing && tier->data_blocks &&
+	       full_permille(tier) >= tr_tune(tr, mark);
+}
+
+/* The next slower tier with shelves. */
+static struct tr_tier *tier_below(struct terrace *tr, const struct tr_tier *tier)
+{
+	u32 t;
+
+	for (t = tier->number + 1; t < tr->nr_tiers; t++)
+		if (tr->tier[t].kind == TERRACE_KIND_SHELVES && !tr->tier[t].missing)
+			return &tr->tier[t];
+	return NULL;
+}
+
+/* Age of a region that has blocks on slots; false: none, or nothing known. */
+static bool slots_age(struct terrace *tr, u64 number, u8 *age)
+{
+	struct tr_region *region;
+	struct tr_entry entry;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, number);
+	if (region)
+		*age = READ_ONCE(region->age);
+	rcu_read_unlock();
+	if (region)
+		return region != &tr->empty;
+	if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &entry) || !entry.count)
+		return false;
+	*age = entry.age;
+	return true;
+}
+
+static int older_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->idle == y->idle ? 0 : x->idle > y->idle ? -1 : 1;
+}
+
+static u32 find_candidates(struct terrace *tr, struct candidate *candidate)
+{
+	u64 looked, regions = tr_nr_regions(tr), limit = min_t(u64, regions, SCAN_LIMIT);
+	u32 nr = 0;
+	u8 age;
+
+	for (looked = 0; looked < limit && nr < WINDOW; looked++) {
+		u64 number = tr->janitor_hand;
+
+		tr->janitor_hand = number + 1 < regions ? number + 1 : 0;
+		if (!slots_age(tr, number, &age))
+			continue;
+		candidate[nr].number = number;
+		candidate[nr++].idle = (u8)(READ_ONCE(tr->tick) - age);
+		cond_resched();
+	}
+	sort(candidate, nr, sizeof(*candidate), older_first, NULL);
+	return nr;
+}
+
+/* Blocks that must go until the tier is at janitor_low. */
+static u64 surplus(struct terrace *tr, const struct tr_tier *tier)
+{
+	u64 used = tr_space_used(tier);
+	u64 low = div_u64(tier->data_blocks * tr_tune(tr, TR_TUNE_JANITOR_LOW), 1000);
+
+	return used > low ? used - low : 0;
+}
+
+/* Moves the oldest of a window down. Blocks moved, or what stopped it. */
+static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
+			struct candidate *candidate, struct tr_move *move)
+{
+	u32 nr = find_candidates(tr, candidate), k, m, i;
+	u64 need = surplus(tr, from);
+	s64 moved = 0;
+
+	/* The last free shelves are for cleaning. */
+	for (k = 0; k < nr && moved < need && tr_writable(tr) &&
+	     tr_shelf_may_open(to, TR_APPEND_WRITES); k += m) {
+		/* No more regions than it takes, going by what the last ones
+		 * held: a batch of full ones is 64 MiB.
+		 */
+		u64 each = k ? max_t(u64, div_u64(moved, k), 1) : TERRACE_REGION_BLOCKS;
+		u64 batch = min_t(u64, TR_MOVE_BATCH, div64_u64(need - moved - 1, each) + 1);
+
+		for (m = 0; m < batch && k + m < nr; m++)
+			move[m] = (struct tr_move){
+				.number = candidate[k + m].number, .from = from->number,
+				.to = to->number, .chunk = TR_ANY_CHUNK,
+			};
+		tr_moves_run(tr, move, m);
+		for (i = 0; i < m; i++)
+			moved += move[i].moved;
+		if (move[m - 1].err == -ENOSPC)
+			break;
+	}
+	return moved;
+}
+
+/* What was moved is free again only after its commit and a grace period. */
+static void settle(struct terrace *tr)
+{
+	u32 tries;
+
+	tr_commit(tr);
+	for (tries = 0; tries < 50 && tr_frees_pending(tr) && tr_writable(tr); tries++)
+		msleep(20);
+}
+
+/* --- cleaning ---------------------------------------------------------------------- */
+
+static bool shelves_low(const struct tr_tier *tier)
+{
+	return tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
+	       READ_ONCE(tier->free_shelves) <
+	       tier->reserve_blocks / TERRACE_CHUNK_BLOCKS + SHELF_LOW;
+}
+
+/* The closed shelf with the least in it; TR_ANY_CHUNK: none worth it. */
+static u32 emptiest_shelf(struct tr_tier *tier)
+{
+	u32 c, best = TR_ANY_CHUNK, least = TERRACE_CHUNK_BLOCKS * 9 / 10;
+
+	spin_lock_irq(&tier->lock);
+	for (c = 0; c < tier->nr_chunks; c++) {
+		u32 used = tier->chunks[c].used;
+
+		if (!used || used >= least || tier->chunks[c].flags & TR_CHUNK_VAIN ||
+		    tr_shelf_is_open__f(tier, c))
+			continue;
+		least = used;
+		best = c;
+	}
+	spin_unlock_irq(&tier->lock);
+	return best;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x == y ? 0 : x < y ? -1 : 1;
+}
+
+/*
+ * The regions that a shelf's blocks belong to, from its owner table, or, when
+ * the shelf was open in a crash, from the owner blocks in it. Owners may be
+ * long gone from here; the move looks at the map.
+ */
+static u32 shelf_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *number)
+{
+	u64 regions = tr_nr_regions(tr);
+	u32 nr, k, out = 0;
+
+	nr = tr_shelf_owners(tr, tier, chunk, number);
+	for (k = 0; k < nr; k++)
+		number[k] >>= TERRACE_REGION_SHIFT;
+	sort(number, nr, sizeof(*number), by_number, NULL);
+	for (k = 0; k < nr; k++)
+		if (number[k] < regions && (!out || number[out - 1] != number[k]))
+			number[out++] = number[k];
+	return out;
+}
+
+static s64 clean_round(struct terrace *tr, struct tr_tier *tier, struct tr_move *move)
+{
+	u32 chunk = emptiest_shelf(tier), nr, k, m, i;
+	s64 moved = 0;
+	u64 *number;
+
+	if (chunk == TR_ANY_CHUNK)
+		return 0;
+	number = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*number), GFP_NOIO);
+	if (!number)
+		return 0;
+	nr = shelf_regions(tr, tier, chunk, number);
+	for (k = 0; k < nr && tr_writable(tr); k += m) {
+		for (m = 0; m < TR_MOVE_BATCH && k + m < nr; m++)
+			move[m] = (struct tr_move){
+				.number = number[k + m], .from = tier->number,
+				.to = tier->number, .chunk = chunk,
+			};
+		tr_moves_run(tr, move, m);
+		for (i = 0; i < m; i++)
+			moved += move[i].moved;
+		if (move[m - 1].err == -ENOSPC)
+			break;
+	}
+	kvfree(number);
+	settle(tr);
+	if (!moved) {
+		/* Owners that cannot be read, or a lost region: leave it alone
+		 * until something in it is freed.
+		 */
+		spin_lock_irq(&tier->lock);
+		tier->chunks[chunk].flags |= TR_CHUNK_VAIN;
+		spin_unlock_irq(&tier->lock);
+	}
+	return moved;
+}
+
+/* --- the worker ---------------------------------------------------------------------- */
+
+static bool may_go_on(struct terrace *tr)
+{
+	return tr_writable(tr) && !READ_ONCE(tr->stopping);
+}
+
+static bool made(s64 moved, bool *progress)
+{
+	*progress |= moved > 0;
+	return moved > 0;
+}
+
+static void janitor_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(work, struct terrace, janitor_work);
+	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
+	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
+	bool progress = false;
+	u32 t, idle;
+
+	for (t = 0; candidate && move && t < tr->nr_tiers; t++) {
+		struct tr_tier *tier = &tr->tier[t], *below = tier_below(tr, tier);
+
+		/* Two rounds without a move: what is left is in use or pinned. */
+		for (idle = 0; shelves_low(tier) && idle < 2 && may_go_on(tr);)
+			idle = made(clean_round(tr, tier, move), &progress) ? 0 : idle + 1;
+		if (!below || !over(tr, tier, TR_TUNE_JANITOR_HIGH))
+			continue;
+		for (idle = 0; over(tr, tier, TR_TUNE_JANITOR_LOW) && idle < 2 && may_go_on(tr);) {
+			idle = made(demote_round(tr, tier, below, candidate, move), &progress) ?
+			       0 : idle + 1;
+			settle(tr);
+		}
+	}
+	kfree(move);
+	kvfree(candidate);
+	if (!progress)
+		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
+	WRITE_ONCE(tr->janitor_busy, false);
+	queue_work(tr->meta_wq, &tr->refill_work);
+	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */
+}
+
+bool tr_janitor_at_work(struct terrace *tr)
+{
+	return READ_ONCE(tr->janitor_busy);
+}
+
+void tr_janitor_kick(struct terrace *tr)
+{
+	u32 t;
+
+	if (READ_ONCE(tr->stopping) || work_busy(&tr->janitor_work))
+		return;
+	for (t = 0; t < tr->nr_tiers; t++) {
+		if (!over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) && !shelves_low(&tr->tier[t]))
+			continue;
+		if (time_before(jiffies, READ_ONCE(tr->janitor_next)))
+			return;
+		WRITE_ONCE(tr->janitor_busy, true);
+		queue_work(tr->meta_wq, &tr->janitor_work);
+		return;
+	}
+}
+
+void tr_janitor_init(struct terrace *tr)
+{
+	INIT_WORK(&tr->janitor_work, janitor_fn);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lazy mirror: a copy of the metadata on a slow tier, some generations
+ * behind, which no commit waits for. After a checkpoint a worker copies the
+ * pages it wrote; then the bitmap, a flush, the superblock (marked LAZY, its
+ * journal counts as empty). While it copies, checkpoints go on; generations
+ * that end meanwhile are skipped.
+ *
+ * The copy on the mirror is complete at any time, if old: its pages stand at
+ * the same meta blocks as the primary's, and none of them is reused on the
+ * primary, hence never copied over, before the mirror's next generation is
+ * complete (metaspace.c). When that leaves too little room, the mirror is
+ * given up. As long as it is not in step the superblocks say LAZY_LOST, and
+ * the next activation copies it anew as a whole.
+ *
+ * After a clean stop the mirror is up to date and marked CLEAN: then it is
+ * certain. It loses the mark before the first record that follows.
+ */
+#include <linux/bitmap.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "meta.h"
+
+#define PIECE_BLOCKS	64
+
+bool tr_lazy_lost(struct terrace *tr)
+{
+	return !tr_meta_live(tr, TR_COPY_LAZY) || !READ_ONCE(tr->pages->lazy_super.generation);
+}
+
+void tr_lazy_drop(struct terrace *tr, const char *why, int err)
+{
+	if (!xchg(&tr->lazy.failed, true))
+		DMWARN("%s: lazy metadata mirror on tier %u given up: %s (%d)",
+		       tr->name, tr->lazy.tier, why, err);
+}
+
+/* --- one generation ------------------------------------------------------ */
+
+/* What is to be copied, and of which generation. false: nothing. */
+static bool lazy_begin(struct terrace *tr, struct tr_super *super)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+	bool some;
+
+	mutex_lock(&tr->pages_mutex);
+	*super = tr->super;
+	some = super->generation != tr->pages->lazy_super.generation;
+	if (some)
+		bitmap_copy(space->lazy_next, space->base, space->blocks);
+	mutex_unlock(&tr->pages_mutex);
+	return some;
+}
+
+/* The next run of stale blocks at or behind *@at; returns its length. */
+static u32 stale_run(struct terrace *tr, u64 *at)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+	u32 n = 0;
+
+	mutex_lock(&tr->pages_mutex);
+	*at = find_next_and_bit(space->lazy_stale, space->lazy_next, space->blocks, *at);
+	while (*at + n < space->blocks && n < PIECE_BLOCKS &&
+	       test_bit(*at + n, space->lazy_stale) && test_bit(*at + n, space->lazy_next))
+		n++;
+	mutex_unlock(&tr->pages_mutex);
+	return n;
+}
+
+static int write_lazy(struct terrace *tr, u64 block, void *buf, u32 n, blk_opf_t opf)
+{
+	struct tr_meta_io io;
+
+	tr_meta_io_start(&io);
+	tr_meta_submit(tr, &io, TR_COPY_LAZY, REQ_OP_WRITE | opf, block, buf, n);
+	tr_meta_wait(&io);
+	return blk_status_to_errno(io.copy[TR_COPY_LAZY].status);
+}
+
+static int copy_run(struct terrace *tr, u64 at, u32 n, void *buf)
+{
+	int err = -EIO;
+	u32 c;
+
+	for (c = 0; c < TR_COPIES && err; c++)
+		if (tr_meta_live(tr, c))
+			err = tr_meta_read(tr, c, at, buf, n);
+	return err ?: write_lazy(tr, at, buf, n, REQ_BACKGROUND);
+}
+
+static int copy_pages(struct terrace *tr, void *buf)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+	u64 at = space->first;
+	int err = 0;
+	u32 n;
+
+	while (!err && (n = stale_run(tr, &at))) {
+		if (READ_ONCE(tr->pages->lazy_stop) || !tr_meta_live(tr, TR_COPY_LAZY))
+			return -EINTR;
+		err = copy_run(tr, at, n, buf);
+		if (!err) {
+			/* Nobody can write these blocks: the mirror needs them. */
+			mutex_lock(&tr->pages_mutex);
+			bitmap_clear(space->lazy_stale, at, n);
+			mutex_unlock(&tr->pages_mutex);
+		}
+		at += n;
+	}
+	return err;
+}
+
+static int write_bitmap(struct terrace *tr, const struct tr_super *super, void *buf)
+{
+	u64 b, start = super->bitmap_start[super->generation & 1];
+	int err = 0;
+
+	for (b = 0; b < super->bitmap_blocks && !err; b++) {
+		tr_mbit_encode(buf, (u64 *)tr->pages->space.lazy_next + b * TERRACE_MBIT_WORDS,
+			       b * TERRACE_MBIT_BITS, super->generation, super->volume_uuid);
+		err = write_lazy(tr, start + b, buf, 1, 0);
+	}
+	return err;
+}
+
+static int write_super(struct terrace *tr, struct tr_super *super, void *buf)
+{
+	struct tr_meta_io io;
+
+	/* Pages and bitmap are durable before the superblock that needs them. */
+	tr_meta_io_start(&io);
+	submit_bio(tr_meta_bio(tr, &io, TR_COPY_LAZY, REQ_OP_WRITE | REQ_PREFLUSH, 0, 0));
+	tr_meta_wait(&io);
+	if (io.copy[TR_COPY_LAZY].status)
+		return blk_status_to_errno(io.copy[TR_COPY_LAZY].status);
+	super->flags |= TERRACE_SUPER_LAZY;
+	tr_super_encode(buf, super);
+	return write_lazy(tr, super->generation & 1, buf, 1, REQ_FUA);
+}
+
+static void lazy_done(struct terrace *tr, const struct tr_super *super)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+
+	mutex_lock(&tr->pages_mutex);
+	swap(space->lazy_has, space->lazy_next);
+	bitmap_zero(space->lazy_next, space->blocks);
+	tr->pages->lazy_super = *super;
+	tr_metaspace_release__f(tr);
+	mutex_unlock(&tr->pages_mutex);
+}
+
+static int lazy_copy(struct terrace *tr, bool clean)
+{
+	struct tr_super *super = kmalloc(sizeof(*super), GFP_NOIO);
+	void *buf = kvmalloc(PIECE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	int err = super && buf ? 0 : -ENOMEM;
+
+	lockdep_assert_held(&tr->pages->lazy_mutex);
+	if (err || !lazy_begin(tr, super))
+		goto out;
+	clean &= !!(super->flags & TERRACE_SUPER_CLEAN);
+	if (!clean)
+		super->flags &= ~TERRACE_SUPER_CLEAN;
+	err = copy_pages(tr, buf) ?: write_bitmap(tr, super, buf) ?: write_super(tr, super, buf);
+	if (!err) {
+		WRITE_ONCE(tr->pages->lazy_clean, clean);
+		lazy_done(tr, super);
+	} else if (err != -EINTR) {
+		tr_lazy_drop(tr, "copying failed", err);
+	}
+out:
+	kvfree(buf);
+	kfree(super);
+	return err;
+}
+
+static void lazy_fn(struct work_struct *work)
+{
+	struct tr_meta *m = container_of(work, struct tr_meta, lazy_work);
+
+	mutex_lock(&m->lazy_mutex);
+	if (tr_meta_live(m->tr, TR_COPY_LAZY) && tr_writable(m->tr))
+		lazy_copy(m->tr, false);
+	mutex_unlock(&m->lazy_mutex);
+}
+
+/* --- when ---------------------------------------------------------------- */
+
+void tr_lazy_kick(struct terrace *tr)
+{
+	/* On system_long_wq: it may take minutes and nobody waits for it. */
+	if (tr_meta_live(tr, TR_COPY_LAZY))
+		queue_work(system_long_wq, &tr->pages->lazy_work);
+}
+
+int tr_lazy_sync(struct terrace *tr)
+{
+	struct tr_meta *m = tr->pages;
+	int err = 0;
+
+	if (!tr_meta_live(tr, TR_COPY_LAZY) || !(tr->super.flags & TERRACE_SUPER_CLEAN))
+		return 0;
+	mutex_lock(&m->lazy_mutex);
+	if (!m->lazy_clean || m->lazy_super.generation != tr->super.generation) {
+		/* Also when the worker has just copied this generation. */
+		m->lazy_super.generation = 0;
+		err = lazy_copy(tr, true);
+	}
+	mutex_unlock(&m->lazy_mutex);
+	return err == -ENOMEM ? err : 0;	/* a mirror that failed stops nothing */
+}
+
+/*
+ * In place, at the only complete superblock of the mirror: torn by a power
+ * cut it would take the mirror with it, which then is copied anew. Only a
+ * power cut that destroys the primary as well could tell.
+ */
+void tr_lazy_unclean(struct terrace *tr)
+{
+	struct tr_meta *m = tr->pages;
+	void *buf;
+	int err;
+
+	if (likely(!READ_ONCE(m->lazy_clean)) || !tr_meta_live(tr, TR_COPY_LAZY))
+		return;
+	mutex_lock(&m->lazy_mutex);
+	buf = (void *)__get_free_page(GFP_NOIO | __GFP_NOFAIL);
+	m->lazy_super.flags &= ~TERRACE_SUPER_CLEAN;
+	err = write_super(tr, &m->lazy_super, buf);
+	if (err)
+		tr_lazy_drop(tr, "its superblock cannot be written", err);
+	WRITE_ONCE(m->lazy_clean, false);
+	free_page((unsigned long)buf);
+	mutex_unlock(&m->lazy_mutex);
+}
+
+/* --- at open ------------------------------------------------------------- */
+
+/* The blocks of the mirror's complete generation; they stay as they are. */
+static int load_has(struct terrace *tr, const struct tr_super *super)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+	void *buf = (void *)__get_free_page(GFP_KERNEL);
+	int err = buf ? 0 : -ENOMEM;
+	u64 b;
+
+	for (b = 0; b < super->bitmap_blocks && !err; b++) {
+		err = tr_meta_read(tr, TR_COPY_LAZY,
+				   super->bitmap_start[super->generation & 1] + b, buf, 1);
+		if (!err)
+			err = tr_mbit_decode(buf,
+					     (u64 *)space->lazy_has + b * TERRACE_MBIT_WORDS,
+					     b * TERRACE_MBIT_BITS, super->generation,
+					     super->volume_uuid);
+	}
+	free_page((unsigned long)buf);
+	return err;
+}
+
+/* What the mirror says is not true any more, or will not be while it is copied
+ * anew: its superblocks go, before the first commit.
+ */
+static int invalidate(struct terrace *tr)
+{
+	void *buf = (void *)get_zeroed_page(GFP_KERNEL);
+	int err;
+
+	if (!buf)
+		return -ENOMEM;
+	err = write_lazy(tr, 0, buf, 1, REQ_FUA) ?: write_lazy(tr, 1, buf, 1, REQ_FUA);
+	free_page((unsigned long)buf);
+	if (err)
+		tr_lazy_drop(tr, "its superblocks cannot be written", err);
+	return 0;
+}
+
+int tr_lazy_open(struct terrace *tr)
+{
+	struct tr_metaspace *space = &tr->pages->space;
+	struct tr_meta *m = tr->pages;
+	int err;
+
+	if (!tr_meta_live(tr, TR_COPY_LAZY) || !tr_writable(tr))
+		return 0;
+	err = tr_super_read(tr, TR_COPY_LAZY, &m->lazy_super);
+	if (!err && (tr->super.flags & TERRACE_SUPER_LAZY_LOST ||
+		     m->lazy_super.generation > tr->super.generation ||
+		     memcmp(m->lazy_super.volume_uuid, tr->super.volume_uuid,
+			    TERRACE_UUID_BYTES)))
+		err = -ESTALE;
+	if (!err)
+		err = load_has(tr, &m->lazy_super);
+	if (err == -ENOMEM || (err && invalidate(tr)))
+		return -ENOMEM;
+	mutex_lock(&tr->pages_mutex);
+	bitmap_copy(space->lazy_stale, space->live, space->blocks);
+	if (err) {
+		/* Unknown or out of step: copied as a whole, from nothing. */
+		memset(&m->lazy_super, 0, sizeof(m->lazy_super));
+		bitmap_zero(space->lazy_has, space->blocks);
+	} else {
+		/* A block of its generation was not reused since: it is the same. */
+		m->lazy_clean = m->lazy_super.flags & TERRACE_SUPER_CLEAN;
+		bitmap_andnot(space->lazy_stale, space->live, space->lazy_has, space->blocks);
+	}
+	bitmap_clear(space->lazy_stale, 0, space->first);
+	tr_metaspace_release__f(tr);
+	mutex_unlock(&tr->pages_mutex);
+	return 0;
+}
+
+void tr_lazy_init(struct terrace *tr)
+{
+	mutex_init(&tr->pages->lazy_mutex);
+	INIT_WORK(&tr->pages->lazy_work, lazy_fn);
+}
+
+void tr_lazy_exit(struct terrace *tr)
+{
+	WRITE_ONCE(tr->pages->lazy_stop, true);
+	cancel_work_sync(&tr->pages->lazy_work);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where a bio goes. Three sentences: a block that has a place is read there
+ * and, if the tier takes overwrites, written there; a block without one reads
+ * as zeros and is written to a fresh place; what would have to sleep (region
+ * not in memory, leaf full, no room, discards) is handed to defer.c.
+ *
+ * Nothing here sleeps or allocates. tr_route() runs under rcu_read_lock and
+ * counts the bio into its tier's epoch before it lets go of it: from then on
+ * neither a move nor a discard can give the place to somebody else.
+ */
+#include "io.h"
+
+static void touch(struct terrace *tr, struct tr_region *region)
+{
+	u8 tick = READ_ONCE(tr->tick);
+
+	if (READ_ONCE(region->age) != tick)
+		WRITE_ONCE(region->age, tick);
+}
+
+static enum tr_verdict go(struct tr_io *io, struct tr_tier *tier, u8 kind, u64 index)
+{
+	io->kind = kind;
+	io->tier = tier->number;
+	io->index = index;
+	io->epoch = READ_ONCE(tier->epoch);
+	this_cpu_inc(tier->epoch_cpu->count[io->epoch]);
+	return TR_GO;
+}
+
+static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 place)
+{
+	struct tr_tier *tier;
+
+	if (place == TR_NO_PLACE) {
+		this_cpu_inc(tr->stats->read_zeros);
+		return TR_ZERO;
+	}
+	tier = &tr->tier[tr_place_tier(place)];
+	if (unlikely(tier->missing))
+		return TR_ERROR;
+	this_cpu_inc(tr->stats->reads[tier->number]);
+	return go(io, tier, TR_IO_READ, tr_place_index(place));
+}
+
+/* Fresh blocks for up to @n: from the fastest tier that has some, a stream
+ * from the first shelves. Returns how many.
+ */
+static u32 get_place(struct terrace *tr, u32 n, bool stream, u8 *t, u64 *index)
+{
+	u32 got, k;
+
+	if (stream && tr->stream_tier < tr->nr_tiers) {
+		*t = tr->stream_tier;
+		got = tr_shelf_get(tr, &tr->tier[*t], TR_APPEND_WRITES, n, index);
+		if (got)
+			return got;
+	}
+	for (k = 0; k < tr->nr_tiers; k++) {
+		struct tr_tier *tier = &tr->tier[k];
+
+		if (tier->missing)
+			continue;
+		*t = k;
+		if (tier->kind == TERRACE_KIND_SLOTS)
+			got = tr_space_get(tr, tier, n, index);
+		else
+			got = tr_shelf_get(tr, tier, TR_APPEND_WRITES, n, index);
+		if (got)
+			return got;
+	}
+	return 0;
+}
+
+/* A running move leaves out what is written while it runs. */
+static void mark_raced__f(struct tr_region *region, u32 i, u32 n)
+{
+	lockdep_assert_held(&region->lock);
+	for (; n; i++, n--)
+		region->move->raced[i / 64] |= 1ull << (i % 64);
+}
+
+static void unpromise(struct tr_region *region, u32 n, u32 pins)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&region->lock, flags);
+	region->reserved -= n;
+	region->pins -= pins;
+	spin_unlock_irqrestore(&region->lock, flags);
+}
+
+/*
+ * To a fresh place. Everything that the publication will need is taken here,
+ * before the data are written: room in the leaf, journal records, the place.
+ */
+static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr_region *region,
+				 u32 i, u32 *nr, u32 how)
+{
+	u32 n = *nr, got;
+	unsigned long flags;
+	u64 index;
+	u8 t;
+
+	/* It ends with a commit, which is the deferred path's business. */
+	if ((how & TR_HOW_FUA) && !(how & TR_HOW_DEFERRED))
+		return TR_LOAD;
+	spin_lock_irqsave(&region->lock, flags);
+	if (region->flags & TR_REGION_DEAD) {
+		spin_unlock_irqrestore(&region->lock, flags);
+		return TR_LOAD;
+	}
+	if (unlikely(region->pins > U16_MAX / 2 || region->reserved > U16_MAX / 2)) {
+		spin_unlock_irqrestore(&region->lock, flags);
+		return TR_ROOM;		/* tens of thousands of writes to 4 MiB */
+	}
+	if (!tr_region_reserve__f(region, n, tr->high_places)) {
+		spin_unlock_irqrestore(&region->lock, flags);
+		return TR_GROW;
+	}
+	region->pins++;
+	if (region->flags & TR_REGION_MOVING)
+		mark_raced__f(region, i, n);
+	spin_unlock_irqrestore(&region->lock, flags);
+
+	if (!tr_journal_reserve(tr, n)) {
+		unpromise(region, n, 1);
+		return TR_ROOM;
+	}
+	got = get_place(tr, n, how & TR_HOW_STREAM, &t, &index);
+	if (got < n) {
+		tr_journal_unreserve(tr, n - got);
+		unpromise(region, n - got, !got);
+		if (!got)
+			return TR_ROOM;
+	}
+	*nr = got;
+	io->region = region;
+	io->i = i;
+	io->nr = got;
+	this_cpu_inc(tr->stats->new_writes);
+	this_cpu_inc(tr->stats->writes[t]);
+	return go(io, &tr->tier[t], TR_IO_NEW, index);
+}
+
+static bool takes_overwrites(const struct tr_tier *tier)
+{
+	return tier->kind == TERRACE_KIND_SLOTS && tier->atomic && !tier->missing;
+}
+
+static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct tr_region *region,
+				   u32 i, u32 *nr, u64 place, u16 rflags, u32 how)
+{
+	struct tr_tier *tier;
+	unsigned long flags;
+
+	if (unlikely(!tr_writable(tr)))
+		return TR_ERROR;
+	if (unlikely(region == &tr->empty))
+		return TR_LOAD;
+	if (place == TR_NO_PLACE || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
+		return route_new(tr, io, region, i, nr, how);
+
+	if (unlikely(rflags & TR_REGION_MOVING)) {
+		/* The mark must stand before the write is submitted, and the
+		 * place be looked up again: the move may just have ended.
+		 */
+		spin_lock_irqsave(&region->lock, flags);
+		if (region->flags & TR_REGION_MOVING)
+			mark_raced__f(region, i, *nr);
+		*nr = tr_leaf_run(&region->leaf, i, *nr, &place);
+		spin_unlock_irqrestore(&region->lock, flags);
+		if (place == TR_NO_PLACE || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
+			return route_new(tr, io, region, i, nr, how);
+	}
+	/* Durable data at a place that no durable record names would be lost:
+	 * such a FUA ends with the commit of its mapping.
+	 */
+	if ((how & TR_HOW_FUA) && READ_ONCE(region->last_seq) > READ_ONCE(tr->journal.durable_record)) {
+		if (!(how & TR_HOW_DEFERRED))
+			return TR_LOAD;
+		io->commit = true;
+	}
+	tier = &tr->tier[tr_place_tier(place)];
+	this_cpu_inc(tr->stats->writes[tier->number]);
+	return go(io, tier, TR_IO_PLACE, tr_place_index(place));
+}
+
+enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how)
+{
+	struct tr_region *region = tr_region_find(tr, block >> TERRACE_REGION_SHIFT);
+	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
+	unsigned int seq;
+	u64 place;
+	u16 flags;
+	u32 n;
+
+	if (unlikely(!region))
+		return TR_LOAD;
+	do {
+		seq = read_seqcount_begin(&region->seq);
+		n = tr_leaf_run(&region->leaf, i, *nr, &place);
+		flags = READ_ONCE(region->flags);
+	} while (read_seqcount_retry(&region->seq, seq));
+	if (unlikely(flags & TR_REGION_LOST))
+		return TR_LOAD;		/* which finds out and says so */
+	*nr = n;
+	touch(tr, region);
+	if (how & TR_HOW_WRITE)
+		return route_write(tr, io, region, i, nr, place, flags, how);
+	return route_read(tr, io, place);
+}
+
+/* --- streams --------------------------------------------------------------------- */
+
+/*
+ * Is this write part of a long sequential one? A few streams per CPU, each
+ * remembered by the block that would continue it.
+ */
+bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
+{
+	u32 threshold = tr_tune(tr, TR_TUNE_STREAM_KB) / (TERRACE_BLOCK_BYTES / 1024);
+	struct tr_streams *streams;
+	bool hit = false;
+	u32 k;
+
+	if (!threshold || tr->stream_tier >= tr->nr_tiers)
+		return false;
+	streams = get_cpu_ptr(tr->streams);
+	for (k = 0; k < TR_STREAMS; k++) {
+		struct tr_stream *stream = &streams->stream[k];
+
+		if (stream->next != block)
+			continue;
+		stream->next = block + nr;
+		stream->nr += nr;
+		hit = stream->nr >= threshold;
+		goto out;
+	}
+	streams->stream[streams->hand] = (struct tr_stream){ .next = block + nr, .nr = nr };
+	streams->hand = (streams->hand + 1) % TR_STREAMS;
+out:
+	put_cpu_ptr(tr->streams);
+	return hit;
+}
+
+/* --- the target's map method --------------------------------------------------------- */
+
+static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
+{
+	u32 how;
+
+	if (bio_op(bio) != REQ_OP_WRITE)
+		return 0;
+	how = TR_HOW_WRITE;
+	if (bio->bi_opf & REQ_FUA)
+		how |= TR_HOW_FUA;
+	if (tr_is_stream(tr, block, nr))
+		how |= TR_HOW_STREAM;
+	return how;
+}
+
+int tr_map(struct terrace *tr, struct bio *bio)
+{
+	struct tr_io *io = tr_io_of(bio);
+	enum tr_verdict verdict;
+	u64 block;
+	u32 nr, all, how;
+
+	io->kind = TR_IO_NONE;
+	io->commit = false;
+	io->tr = tr;
+	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
+		tr_commit_flush(tr, bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+	block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	nr = all = bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES;
+	if (unlikely(bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE)) {
+		tr_defer(tr, bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+	how = how_of(tr, bio, block, nr);
+
+	rcu_read_lock();
+	verdict = tr_route(tr, io, block, &nr, how);
+	rcu_read_unlock();
+	switch (verdict) {
+	case TR_GO:
+		if (nr < all)
+			dm_accept_partial_bio(bio, nr * TERRACE_BLOCK_SECTORS);
+		bio_set_dev(bio, tr->tier[io->tier].bdev);
+		bio->bi_iter.bi_sector = tr_io_sector(tr, io);
+		return DM_MAPIO_REMAPPED;
+	case TR_ZERO:
+		if (nr < all)
+			dm_accept_partial_bio(bio, nr * TERRACE_BLOCK_SECTORS);
+		zero_fill_bio(bio);
+		bio_endio(bio);
+		return DM_MAPIO_SUBMITTED;
+	case TR_ERROR:
+		return DM_MAPIO_KILL;
+	default:
+		this_cpu_inc(tr->stats->deferred);
+		tr_defer(tr, bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moving blocks of a region to an append stream, while they are in use.
+ *
+ *   1. begin     pin the regions, set MOVING; one grace period for the batch:
+ *                after it every writer sees the flag, and marks what it
+ *                writes before it submits
+ *   2. snapshot  note which blocks lie where
+ *   3. read      all of them
+ *   4. write     to fresh places at the end of the target's open shelf
+ *   5. commit    under the region's lock, publish those that nobody marked and
+ *                that still lie where they were read; give the others' fresh
+ *                places back
+ *   6. end       clear MOVING
+ *
+ * A crash or an error before 5 leaves the old places, the next commit after 5
+ * makes the new ones durable; until that commit and a grace period have
+ * passed the old ones are not reused. A write that ended before 1 is in what
+ * 3 reads; one that was mapped before 1 ended in the grace period; one mapped
+ * after 1 is marked. So no write is lost.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "terrace.h"
+
+struct piece {			/* blocks that lie together, before and after */
+	u16 i, n;
+	u64 old;		/* place */
+	u64 index;		/* at the target; n blocks */
+	u32 at;			/* in the buffer, blocks */
+	bool got;
+};
+
+struct work_area {
+	struct piece piece[TERRACE_REGION_BLOCKS];
+	u32 nr_pieces, nr_blocks;
+	void *data;
+};
+
+static int move_begin(struct terrace *tr, struct tr_move *move)
+{
+	struct tr_region *region = tr_region_get(tr, move->number, false);
+	unsigned long flags;
+
+	move->region = NULL;
+	move->moved = 0;
+	move->left_out = 0;
+	memset(move->raced, 0, sizeof(move->raced));
+	if (IS_ERR_OR_NULL(region))
+		return region ? PTR_ERR(region) : -ENOENT;
+	spin_lock_irqsave(&region->lock, flags);
+	if (region->flags & TR_REGION_MOVING) {
+		spin_unlock_irqrestore(&region->lock, flags);
+		tr_region_put(region);
+		return -EBUSY;
+	}
+	region->flags |= TR_REGION_MOVING;
+	region->move = move;
+	spin_unlock_irqrestore(&region->lock, flags);
+	move->region = region;
+	return 0;
+}
+
+static void move_end(struct tr_move *move)
+{
+	struct tr_region *region = move->region;
+	unsigned long flags;
+
+	if (!region)
+		return;
+	spin_lock_irqsave(&region->lock, flags);
+	region->flags &= ~TR_REGION_MOVING;
+	region->move = NULL;
+	spin_unlock_irqrestore(&region->lock, flags);
+	tr_region_put(region);
+	move->region = NULL;
+}
+
+static bool wanted(const struct tr_move *move, u64 place)
+{
+	return place != TR_NO_PLACE && tr_place_tier(place) == move->from &&
+	       (move->chunk == TR_ANY_CHUNK ||
+		tr_place_index(place) >> TERRACE_CHUNK_SHIFT == move->chunk);
+}
+
+static void snapshot(struct tr_move *move, struct work_area *area)
+{
+	struct tr_region *region = move->region;
+	unsigned long flags;
+	u64 place;
+	u32 i, n;
+
+	area->nr_pieces = 0;
+	area->nr_blocks = 0;
+	spin_lock_irqsave(&region->lock, flags);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		/* a run may cross the end of a chunk */
+		if (place != TR_NO_PLACE)
+			n = min_t(u64, n, TERRACE_CHUNK_BLOCKS -
+					  tr_place_index(place) % TERRACE_CHUNK_BLOCKS);
+		if (!wanted(move, place))
+			continue;
+		area->piece[area->nr_pieces++] = (struct piece){
+			.i = i, .n = n, .old = place, .at = area->nr_blocks,
+		};
+		area->nr_blocks += n;
+	}
+	spin_unlock_irqrestore(&region->lock, flags);
+}
+
+static void *buffer_of(const struct work_area *area, const struct piece *piece)
+{
+	return area->data + piece->at * TERRACE_BLOCK_BYTES;
+}
+
+static int read_pieces(struct terrace *tr, const struct tr_move *move, struct work_area *area)
+{
+	const struct tr_tier *tier = &tr->tier[move->from];
+	struct tr_burst burst;
+	u32 k;
+
+	tr_burst_begin(&burst);
+	for (k = 0; k < area->nr_pieces; k++) {
+		const struct piece *piece = &area->piece[k];
+
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector +
+			    tr_place_index(piece->old) * TERRACE_BLOCK_SECTORS,
+			    buffer_of(area, piece), piece->n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
+	}
+	return tr_burst_wait(&burst);
+}
+
+/* Splits piece @k behind its first @n blocks. */
+static void split_piece(struct work_area *area, u32 k, u32 n)
+{
+	struct piece *piece = &area->piece[k];
+
+	memmove(piece + 2, piece + 1, (area->nr_pieces - k - 1) * sizeof(*piece));
+	area->nr_pieces++;
+	piece[1] = (struct piece){
+		.i = piece->i + n, .n = piece->n - n,
+		.old = tr_place_add(piece->old, n), .at = piece->at + n,
+	};
+	piece->n = n;
+}
+
+/* Fresh places, one after the other. */
+static int get_places(struct terrace *tr, const struct tr_move *move, struct work_area *area)
+{
+	struct tr_tier *tier = &tr->tier[move->to];
+	u32 k, got, tries;
+
+	for (k = 0; k < area->nr_pieces; k++) {
+		struct piece *piece = &area->piece[k];
+
+		for (got = 0, tries = 0; !got && tries < 2; tries++) {
+			got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, piece->n, &piece->index);
+			if (!got && tr_shelf_open_for_moves(tr, tier))
+				break;
+		}
+		if (!got)
+			return -ENOSPC;
+		if (got < piece->n)
+			split_piece(area, k, got);
+		piece->got = true;
+	}
+	return 0;
+}
+
+static int write_pieces(struct terrace *tr, const struct tr_move *move, struct work_area *area)
+{
+	struct tr_tier *tier = &tr->tier[move->to];
+	struct tr_burst burst;
+	u32 k;
+	int err;
+
+	tr_burst_begin(&burst);
+	for (k = 0; k < area->nr_pieces; k++) {
+		const struct piece *piece = &area->piece[k];
+
+		tr_burst_rw(&burst, tier->bdev,
+			    tier->data_sector + piece->index * TERRACE_BLOCK_SECTORS,
+			    buffer_of(area, piece), piece->n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	}
+	err = tr_burst_wait(&burst);
+	WRITE_ONCE(tier->unflushed, true);	/* before the records are published */
+	return err;
+}
+
+/* Blocks of @piece from @k on, up to its end, that may (or may not) be published. */
+static u32 same_fate(const struct tr_move *move, const struct piece *piece, u32 k, bool *keep)
+{
+	u32 n;
+
+	for (n = 0; k + n < piece->n; n++) {
+		u32 i = piece->i + k + n;
+		bool ok = !(move->raced[i / 64] >> (i % 64) & 1) &&
+			  tr_leaf_get(&move->region->leaf, i) == tr_place_add(piece->old, k + n);
+
+		if (!n)
+			*keep = ok;
+		else if (ok != *keep)
+			break;
+	}
+	return n;
+}
+
+/* Under the region's lock; returns the journal credits it used. */
+static u32 publish_piece__f(struct terrace *tr, struct tr_move *move, const struct piece *piece)
+{
+	struct tr_tier *tier = &tr->tier[move->to];
+	struct tr_region *region = move->region;
+	u32 k, n, used = 0;
+	bool keep = false;
+
+	for (k = 0; k < piece->n; k += n) {
+		bool last;
+
+		n = same_fate(move, piece, k, &keep);
+		last = k + n == piece->n;
+		if (!keep) {
+			tr_shelf_abandoned(tr, tier, piece->index + k, n, last);
+			move->left_out += n;
+			continue;
+		}
+		tr_shelf_published(tr, tier, piece->index + k,
+				   (region->number << TERRACE_REGION_SHIFT) + piece->i + k, n, last);
+		used += tr_region_map__f(tr, region, piece->i + k, n,
+					 tr_place(move->to, piece->index + k));
+		move->moved += n;
+	}
+	return used;
+}
+
+static int commit_pieces(struct terrace *tr, struct tr_move *move, struct work_area *area)
+{
+	struct tr_region *region = move->region;
+	u32 credits = area->nr_blocks, used = 0, k;
+	unsigned long flags;
+	int err;
+
+	if (tr->high_places)
+		tr_region_grow(tr, region, 0, true);
+	err = tr_journal_reserve_wait(tr, credits);
+	if (err)
+		return err;
+	spin_lock_irqsave(&region->lock, flags);
+	for (k = 0; k < area->nr_pieces; k++)
+		used += publish_piece__f(tr, move, &area->piece[k]);
+	spin_unlock_irqrestore(&region->lock, flags);
+	tr_journal_unreserve(tr, credits - used);
+	return 0;
+}
+
+static void give_places_back(struct terrace *tr, const struct tr_move *move, struct work_area *area)
+{
+	u32 k;
+
+	for (k = 0; k < area->nr_pieces; k++)
+		if (area->piece[k].got)
+			tr_shelf_abandoned(tr, &tr->tier[move->to], area->piece[k].index,
+					   area->piece[k].n, true);
+}
+
+static void move_one(struct terrace *tr, struct tr_move *move, struct work_area *area)
+{
+	snapshot(move, area);
+	if (!area->nr_blocks)
+		return;
+	area->data = kvmalloc(area->nr_blocks * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	if (!area->data) {
+		move->err = -ENOMEM;
+		return;
+	}
+	move->err = read_pieces(tr, move, area);
+	if (!move->err) {
+		move->err = get_places(tr, move, area);
+		if (!move->err)
+			move->err = write_pieces(tr, move, area);
+		/* What is moved was durable, so it must be so at its new place,
+		 * even if that drive should fail its next flushes.
+		 */
+		if (!move->err)
+			move->err = blkdev_issue_flush(tr->tier[move->to].bdev);
+		if (!move->err)
+			move->err = commit_pieces(tr, move, area);
+		if (move->err)
+			give_places_back(tr, move, area);
+	}
+	kvfree(area->data);
+	this_cpu_add(tr->stats->moved, move->moved);
+	this_cpu_add(tr->stats->left_out, move->left_out);
+}
+
+void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
+{
+	struct work_area *area = kvmalloc(sizeof(*area), GFP_NOIO);
+	u32 k;
+
+	for (k = 0; k < nr; k++)
+		move[k].err = area ? move_begin(tr, &move[k]) : -ENOMEM;
+	if (!area)
+		return;
+	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);
+	for (k = 0; k < nr; k++) {
+		if (!move[k].err)
+			move_one(tr, &move[k], area);
+		move_end(&move[k]);
+	}
+	kvfree(area);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading and writing kernel buffers at device addresses: many at once, then
+ * waiting for all of them. For metadata and moves; the data path sends its
+ * own bios.
+ */
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "terrace.h"
+
+static struct page *page_of(const void *p)
+{
+	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
+}
+
+void tr_burst_begin(struct tr_burst *burst)
+{
+	atomic_set(&burst->pending, 1);		/* ours, until tr_burst_wait() */
+	init_completion(&burst->done);
+	burst->err = 0;
+}
+
+static void burst_put(struct tr_burst *burst)
+{
+	if (atomic_dec_and_test(&burst->pending))
+		complete(&burst->done);
+}
+
+static void burst_end_io(struct bio *bio)
+{
+	struct tr_burst *burst = bio->bi_private;
+
+	if (bio->bi_status)
+		WRITE_ONCE(burst->err, blk_status_to_errno(bio->bi_status));
+	bio_put(bio);
+	burst_put(burst);
+}
+
+void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
+		 void *buf, u32 bytes, blk_opf_t opf)
+{
+	u32 done = 0;
+
+	while (done < bytes) {
+		u32 pages = min_t(u32, DIV_ROUND_UP(offset_in_page(buf + done) + bytes - done,
+						    PAGE_SIZE), BIO_MAX_VECS);
+		struct bio *bio = bio_alloc(bdev, pages, opf, GFP_NOIO);
+
+		bio->bi_iter.bi_sector = sector + (done >> SECTOR_SHIFT);
+		bio->bi_end_io = burst_end_io;
+		bio->bi_private = burst;
+		while (done < bytes && bio->bi_vcnt < pages) {
+			u32 at = offset_in_page(buf + done);
+			u32 n = min_t(u32, bytes - done, PAGE_SIZE - at);
+
+			if (bio_add_page(bio, page_of(buf + done), n, at) != n)
+				break;
+			done += n;
+		}
+		atomic_inc(&burst->pending);
+		submit_bio(bio);
+	}
+}
+
+int tr_burst_wait(struct tr_burst *burst)
+{
+	burst_put(burst);
+	wait_for_completion_io(&burst->done);
+	return READ_ONCE(burst->err);
+}
+
+int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf)
+{
+	struct tr_burst burst;
+
+	tr_burst_begin(&burst);
+	tr_burst_rw(&burst, bdev, sector, buf, bytes, opf);
+	return tr_burst_wait(&burst);
+}

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The append stream of a shelves tier.
+ *
+ * Blocks are given out in ascending order within an open shelf, so that the
+ * drive sees one sequential stream. Once published they are named in owner
+ * blocks, which stand in the stream themselves:
+ *
+ *   | d d d d d d O d d d O d … d O | free … | owner table (33 blocks) |
+ *
+ * Crash argument: a commit first writes the owner blocks of everything
+ * published so far, then flushes the tier, then writes the journal. So a
+ * durable record implies a durable owner block, and a shelf can be read back
+ * without the fast tier. An owner block names only writes that have ended
+ * well: it never calls a block's data something that is not there.
+ *
+ * Every allocation leaves room behind it for the owner blocks it may need.
+ * A full shelf waits for its writes, gets its owners and its table written
+ * and is then forgotten; after a crash an open shelf is simply not reopened.
+ */
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "terrace.h"
+
+#define SHELF_DATA	(TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS)
+#define SHELF_NO_OFFSET	(~0u)
+
+struct tr_shelf {
+	struct list_head list;		/* tier->full_shelves */
+	struct tr_chunk *chunk;
+	u64 id;
+	u32 next;			/* offset the next block gets */
+	u32 unpublished;		/* given out, neither published nor abandoned */
+	u32 gets;			/* … in so many pieces */
+	u32 nr_unnamed;			/* published, not yet in an owner block */
+	u32 prev_owner;
+	bool naming;			/* the commit works on it: do not close */
+	u16 unnamed[TERRACE_CHUNK_BLOCKS];
+	u64 owner[TERRACE_CHUNK_BLOCKS];
+};
+
+static u32 owner_blocks(u32 blocks)
+{
+	return DIV_ROUND_UP(blocks, TERRACE_OWNERS_PER_BLOCK);
+}
+
+/* Data blocks the shelf can still take, owner blocks for all of them left out. */
+static u32 shelf_room__f(const struct tr_shelf *shelf)
+{
+	u32 room = SHELF_DATA - shelf->next;
+	/* At worst a commit falls between any two publications, and each of
+	 * them names its few blocks in an owner block of its own.
+	 */
+	u32 owners = shelf->gets + 1 +
+		     owner_blocks(shelf->unpublished + shelf->nr_unnamed + room);
+
+	return room > owners ? room - owners : 0;
+}
+
+bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number)
+{
+	struct tr_shelf *shelf;
+	u32 who;
+
+	lockdep_assert_held(&tier->lock);
+	for (who = 0; who < TR_NR_APPENDERS; who++) {
+		if (tier->shelf[who] && tier->shelf[who]->chunk->number == number)
+			return true;
+		if (tier->next_shelf[who] && tier->next_shelf[who]->chunk->number == number)
+			return true;
+	}
+	list_for_each_entry(shelf, &tier->full_shelves, list)
+		if (shelf->chunk->number == number)
+			return true;
+	return false;
+}
+
+static struct tr_shelf *shelf_of__f(struct tr_tier *tier, u64 index)
+{
+	u32 number = index >> TERRACE_CHUNK_SHIFT;
+	struct tr_shelf *shelf;
+	u32 who;
+
+	for (who = 0; who < TR_NR_APPENDERS; who++)
+		if (tier->shelf[who] && tier->shelf[who]->chunk->number == number)
+			return tier->shelf[who];
+	list_for_each_entry(shelf, &tier->full_shelves, list)
+		if (shelf->chunk->number == number)
+			return shelf;
+	return NULL;
+}
+
+/* The open shelf is full: the next one takes its place. */
+static void shelf_advance__f(struct tr_tier *tier, enum tr_appender who)
+{
+	list_add_tail(&tier->shelf[who]->list, &tier->full_shelves);
+	tier->shelf[who] = tier->next_shelf[who];
+	tier->next_shelf[who] = NULL;
+}
+
+u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
+		 u64 *index)
+{
+	struct tr_shelf *shelf;
+	bool refill = false;
+	unsigned long flags;
+	u32 room, i;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	if (tier->shelf[who] && !shelf_room__f(tier->shelf[who]))
+		shelf_advance__f(tier, who);
+	shelf = tier->shelf[who];
+	room = shelf ? shelf_room__f(shelf) : 0;
+	n = min(n, room);
+	if (n) {
+		*index = ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + shelf->next;
+		for (i = shelf->next; i < shelf->next + n; i++)
+			shelf->chunk->used[i / 64] |= 1ull << (i % 64);
+		tier->chunks[shelf->chunk->number].used += n;
+		tier->free_blocks -= n;
+		shelf->next += n;
+		shelf->unpublished += n;
+		shelf->gets++;
+	}
+	refill = !shelf || !tier->next_shelf[who] || !list_empty(&tier->full_shelves);
+	spin_unlock_irqrestore(&tier->lock, flags);
+	if (refill)
+		queue_work(tr->meta_wq, &tr->refill_work);
+	return n;
+}
+
+void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
+			bool last)
+{
+	struct tr_shelf *shelf;
+	unsigned long flags;
+	u32 i, offset = index % TERRACE_CHUNK_BLOCKS;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	shelf = shelf_of__f(tier, index);
+	if (!WARN_ON_ONCE(!shelf)) {
+		for (i = 0; i < n; i++) {
+			shelf->owner[offset + i] = block + i;
+			shelf->unnamed[shelf->nr_unnamed++] = offset + i;
+		}
+		shelf->unpublished -= n;
+		shelf->gets -= last;
+	}
+	spin_unlock_irqrestore(&tier->lock, flags);
+}
+
+void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n, bool last)
+{
+	struct tr_shelf *shelf;
+	unsigned long flags;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	shelf = shelf_of__f(tier, index);
+	if (shelf) {
+		shelf->unpublished -= n;
+		shelf->gets -= last;
+	}
+	spin_unlock_irqrestore(&tier->lock, flags);
+	tr_space_put(tr, tier, index, n);
+}
+
+/* --- owner blocks ------------------------------------------------------------- */
+
+/*
+ * Takes up to a block full of unnamed blocks from @shelf and encodes them.
+ * Returns how many; *@offset: where the owner block goes.
+ */
+static int owners_take(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
+			u64 record_seq, struct tr_owner *owner, void *block, u32 *offset)
+{
+	struct tr_owners head = { .record_seq = record_seq, .shelf_id = shelf->id };
+	u32 k;
+
+	spin_lock_irq(&tier->lock);
+	head.nr = min_t(u32, shelf->nr_unnamed, TERRACE_OWNERS_PER_BLOCK);
+	if (!head.nr || WARN_ON_ONCE(shelf->next >= SHELF_DATA)) {
+		spin_unlock_irq(&tier->lock);
+		return head.nr ? -ENOSPC : 0;
+	}
+	for (k = 0; k < head.nr; k++) {
+		owner[k].offset = shelf->unnamed[k];
+		owner[k].block = shelf->owner[owner[k].offset];
+		owner[k].crc = 0;
+	}
+	shelf->nr_unnamed -= head.nr;
+	memmove(shelf->unnamed, shelf->unnamed + head.nr, shelf->nr_unnamed * sizeof(u16));
+	*offset = shelf->next++;
+	head.prev_offset = shelf->prev_owner;
+	shelf->prev_owner = *offset;
+	spin_unlock_irq(&tier->lock);
+
+	head.place = tr_place(tier->number,
+			      ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + *offset);
+	tr_owners_encode(block, &head, owner, tr->super.volume_uuid);
+	return head.nr;
+}
+
+static sector_t shelf_sector(const struct tr_tier *tier, const struct tr_shelf *shelf, u32 offset)
+{
+	u64 index = ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + offset;
+
+	return tier->data_sector + index * TERRACE_BLOCK_SECTORS;
+}
+
+static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
+			      u64 record_seq)
+{
+	u32 offset;
+	int err;
+
+	while ((err = owners_take(tr, tier, shelf, record_seq, tr->owner_buf, tr->owner_block,
+				  &offset)) > 0) {
+		err = tr_rw(tier->bdev, shelf_sector(tier, shelf, offset), tr->owner_block,
+			    TERRACE_BLOCK_BYTES, REQ_OP_WRITE | REQ_SYNC);
+		/* before the flush that the commit issues next looks at it */
+		WRITE_ONCE(tier->unflushed, true);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/*
+ * Only the commit worker calls this. A shelf that it works on is marked, so
+ * that nobody closes and frees it while its owner block is written. An error
+ * on one shelf leaves the others their owners.
+ */
+static struct tr_shelf *shelf_to_name(struct tr_tier *tier)
+{
+	struct tr_shelf *shelf = NULL, *s;
+	u32 who;
+
+	spin_lock_irq(&tier->lock);
+	list_for_each_entry(s, &tier->full_shelves, list)
+		if (s->nr_unnamed)
+			shelf = s;
+	for (who = 0; who < TR_NR_APPENDERS && !shelf; who++)
+		if (tier->shelf[who] && tier->shelf[who]->nr_unnamed)
+			shelf = tier->shelf[who];
+	if (shelf)
+		shelf->naming = true;
+	spin_unlock_irq(&tier->lock);
+	return shelf;
+}
+
+static int tier_write_owners(struct terrace *tr, struct tr_tier *tier, u64 record_seq)
+{
+	struct tr_shelf *shelf;
+	bool full = false;
+	int err = 0;
+
+	while (!err && (shelf = shelf_to_name(tier))) {
+		err = shelf_write_owners(tr, tier, shelf, record_seq);
+		spin_lock_irq(&tier->lock);
+		shelf->naming = false;
+		full |= !list_empty(&tier->full_shelves);
+		spin_unlock_irq(&tier->lock);
+	}
+	if (full)
+		queue_work(tr->meta_wq, &tr->refill_work);	/* it may be closed now */
+	return err;
+}
+
+int tr_shelves_write_owners(struct terrace *tr, u64 record_seq)
+{
+	int err = 0, r;
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++) {
+		if (tr->tier[t].kind != TERRACE_KIND_SHELVES || tr->tier[t].missing)
+			continue;
+		r = tier_write_owners(tr, &tr->tier[t], record_seq);
+		err = err ?: r;
+	}
+	return err;
+}
+
+/* --- opening and closing ---------------------------------------------------------- */
+
+/* The table of the chunk's earlier life must not be taken for this one's: it
+ * is spoilt before the first record of the new life is durable.
+ */
+static void spoil_table(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
+{
+	void *block = kzalloc(TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	int err = tr_rw(tier->bdev, shelf_sector(tier, shelf, SHELF_DATA), block,
+			TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+
+	WRITE_ONCE(tier->unflushed, true);
+	if (err)
+		DMWARN_LIMIT("%s: old owner table of shelf %u on tier %u not erased (%d)",
+			     tr->name, shelf->chunk->number, tier->number, err);
+	kfree(block);
+}
+
+static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
+{
+	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
+	struct tr_shelf *shelf;
+	unsigned int noio;
+
+	if (IS_ERR_OR_NULL(chunk))
+		return NULL;
+	noio = memalloc_noio_save();
+	shelf = kvmalloc(sizeof(*shelf), GFP_KERNEL);
+	memalloc_noio_restore(noio);
+	if (!shelf)
+		return NULL;
+	memset(shelf, 0, offsetof(struct tr_shelf, unnamed));
+	memset(shelf->owner, 0xff, sizeof(shelf->owner));
+	shelf->chunk = chunk;
+	shelf->id = get_random_u64();
+	shelf->prev_owner = SHELF_NO_OFFSET;
+	atomic64_add(sizeof(*shelf), &tr->memory);
+	spoil_table(tr, tier, shelf);
+	return shelf;
+}
+
+/* Writes the owner table. A table that could not be written costs only speed. */
+static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
+{
+	struct tr_table head = {
+		.record_seq = READ_ONCE(tr->journal.durable_record),
+		.shelf_id = shelf->id,
+	};
+	void *buf = kvmalloc(TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	u32 k, first;
+	int err;
+
+	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+		first = k * TERRACE_TABLE_OWNERS;
+		head.first_offset = first;
+		head.nr = first < SHELF_DATA ?
+			  min_t(u32, TERRACE_TABLE_OWNERS, SHELF_DATA - first) : 0;
+		head.place = tr_place(tier->number,
+				      ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) +
+				      SHELF_DATA + k);
+		tr_table_encode(buf + k * TERRACE_BLOCK_BYTES, &head, &shelf->owner[first],
+				tr->super.volume_uuid);
+	}
+	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, SHELF_DATA), buf,
+		    TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	WRITE_ONCE(tier->unflushed, true);
+	if (err)
+		DMWARN_LIMIT("%s: owner table of shelf %u on tier %u not written (%d)",
+			     tr->name, shelf->chunk->number, tier->number, err);
+	kvfree(buf);
+}
+
+static void shelf_free(struct terrace *tr, struct tr_shelf *shelf)
+{
+	if (!shelf)
+		return;
+	atomic64_sub(sizeof(*shelf), &tr->memory);
+	kvfree(shelf);
+}
+
+static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
+{
+	struct tr_shelf *shelf, *ready;
+
+	do {
+		ready = NULL;
+		spin_lock_irq(&tier->lock);
+		list_for_each_entry(shelf, &tier->full_shelves, list) {
+			if (shelf->unpublished || shelf->nr_unnamed || shelf->naming)
+				continue;
+			ready = shelf;
+			break;
+		}
+		spin_unlock_irq(&tier->lock);
+		if (!ready)
+			break;
+		shelf_write_table(tr, tier, ready);
+		spin_lock_irq(&tier->lock);
+		list_del(&ready->list);
+		if (!tier->chunks[ready->chunk->number].used)
+			tier->free_shelves++;
+		spin_unlock_irq(&tier->lock);
+		shelf_free(tr, ready);
+	} while (1);
+}
+
+bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who)
+{
+	u32 keep = who == TR_APPEND_WRITES ? tier->reserve_blocks / TERRACE_CHUNK_BLOCKS : 0;
+
+	return READ_ONCE(tier->free_shelves) > keep;
+}
+
+/* Opens a shelf for @who, and one ahead for writers, while there may be more. */
+static bool open_one(struct terrace *tr, struct tr_tier *tier, enum tr_appender who)
+{
+	struct tr_shelf *shelf;
+	bool want;
+
+	spin_lock_irq(&tier->lock);
+	want = !tier->shelf[who] || (who == TR_APPEND_WRITES && !tier->next_shelf[who]);
+	spin_unlock_irq(&tier->lock);
+	if (!want || !tr_shelf_may_open(tier, who))
+		return false;
+	shelf = shelf_open(tr, tier);
+	if (!shelf)
+		return false;
+	spin_lock_irq(&tier->lock);
+	tier->free_shelves--;
+	if (!tier->shelf[who])
+		tier->shelf[who] = shelf;
+	else
+		tier->next_shelf[who] = shelf;
+	spin_unlock_irq(&tier->lock);
+	return true;
+}
+
+void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier)
+{
+	mutex_lock(&tier->open_mutex);
+	close_full_shelves(tr, tier);
+	while (open_one(tr, tier, TR_APPEND_WRITES))
+		;
+	mutex_unlock(&tier->open_mutex);
+	if (!list_empty(&tier->full_shelves))
+		tr_commit_kick(tr);		/* it writes their owner blocks */
+}
+
+/* For a move: opens its shelf if need be. -ENOSPC: none is free. */
+int tr_shelf_open_for_moves(struct terrace *tr, struct tr_tier *tier)
+{
+	int err = 0;
+
+	mutex_lock(&tier->open_mutex);
+	if (!tier->shelf[TR_APPEND_MOVES] && !open_one(tr, tier, TR_APPEND_MOVES))
+		err = -ENOSPC;
+	mutex_unlock(&tier->open_mutex);
+	return err;
+}
+
+/* --- reading owners back ------------------------------------------------------------- */
+
+/* Leaves the real ones of @n owners at @block; how many. */
+static u32 drop_holes(u64 *block, u32 n)
+{
+	u32 k, out = 0;
+
+	for (k = 0; k < n; k++)
+		if (block[k] != TERRACE_NO_OWNER)
+			block[out++] = block[k];
+	return out;
+}
+
+/* From the owner table; 0: there is none, or only parts of one. */
+static u32 owners_of_table(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
+			   u64 *block)
+{
+	u64 first = ((u64)chunk << TERRACE_CHUNK_SHIFT) + SHELF_DATA, id = 0;
+	struct tr_table head;
+	u32 k, nr = 0;
+
+	if (tr_rw(tier->bdev, tier->data_sector + first * TERRACE_BLOCK_SECTORS, buf,
+		  TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, REQ_OP_READ))
+		return 0;
+	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+		if (tr_table_decode(buf + k * TERRACE_BLOCK_BYTES, &head, tr->table_owner,
+				    tr_place(tier->number, first + k), tr->super.volume_uuid))
+			return 0;
+		if (k && head.shelf_id != id)
+			return 0;		/* half of it is from an earlier life */
+		id = head.shelf_id;
+		memcpy(block + nr, tr->table_owner, head.nr * sizeof(u64));
+		nr += drop_holes(block + nr, head.nr);
+	}
+	return nr;
+}
+
+/* From the owner blocks: the whole shelf is read. */
+static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
+			    u64 *block)
+{
+	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
+	struct tr_owners head;
+	struct tr_owner owner;
+	u32 at, k, i, nr = 0;
+
+	for (at = 0; at < SHELF_DATA; at += TERRACE_TABLE_BLOCKS) {
+		u32 n = min_t(u32, TERRACE_TABLE_BLOCKS, SHELF_DATA - at);
+
+		if (tr_rw(tier->bdev, tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS,
+			  buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ))
+			continue;
+		for (k = 0; k < n; k++) {
+			void *b = buf + k * TERRACE_BLOCK_BYTES;
+
+			if (tr_owners_decode(b, &head, tr_place(tier->number, first + at + k),
+					     tr->super.volume_uuid))
+				continue;
+			for (i = 0; i < head.nr && nr < TERRACE_CHUNK_BLOCKS; i++) {
+				tr_owners_get(b, i, &owner);
+				if (owner.block != TERRACE_NO_OWNER)
+					block[nr++] = owner.block;
+			}
+		}
+	}
+	return nr;
+}
+
+u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block)
+{
+	void *buf = kvmalloc(TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	u32 nr;
+
+	if (!buf)
+		return 0;
+	nr = owners_of_table(tr, tier, chunk, buf, block);
+	if (!nr)
+		nr = owners_of_blocks(tr, tier, chunk, buf, block);
+	kvfree(buf);
+	return nr;
+}
+
+void tr_shelves_exit(struct tr_tier *tier)
+{
+	struct tr_shelf *shelf, *next;
+	u32 who;
+
+	for (who = 0; who < TR_NR_APPENDERS; who++) {
+		kvfree(tier->shelf[who]);
+		kvfree(tier->next_shelf[who]);
+	}
+	if (tier->full_shelves.next)
+		list_for_each_entry_safe(shelf, next, &tier->full_shelves, list)
+			kvfree(shelf);
+}

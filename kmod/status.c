@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a volume says of itself, in two tables: words of the volume and words
+ * of each tier. The status line and the files in sysfs (sysfs.c) are two ways
+ * to walk them, and tests/host/kmod-words.sh compares them with the table in
+ * Documentation/target.md.
+ *
+ * The status line is name=value words, so that words can be added: a script
+ * looks for the name it wants. Nothing here takes a lock or sleeps; counters
+ * are summed while they change.
+ */
+#include "terrace.h"
+
+/* --- counters ------------------------------------------------------------ */
+
+static u64 sum_stat(struct terrace *tr, size_t offset)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += *(u64 *)((char *)per_cpu_ptr(tr->stats, cpu) + offset);
+	return sum;
+}
+
+#define STAT(tr, field)	sum_stat(tr, offsetof(struct tr_stats, field))
+
+static u64 zeros(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, read_zeros);
+}
+
+static u64 new_writes(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, new_writes);
+}
+
+static u64 deferred(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, deferred);
+}
+
+static u64 moved(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, moved);
+}
+
+static u64 left_out(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, left_out);
+}
+
+/* --- the volume ---------------------------------------------------------- */
+
+static const char *name(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr->name;
+}
+
+static const char *mode(struct terrace *tr, struct tr_tier *tier)
+{
+	switch (READ_ONCE(tr->mode)) {
+	case TR_MODE_WRITE:
+		return "write";
+	case TR_MODE_READ_ONLY:
+		return "read-only";
+	default:
+		return "fail";
+	}
+}
+
+static u64 virtual_blocks(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tr->virtual_blocks);
+}
+
+static u64 tiers(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr->nr_tiers;
+}
+
+static u64 journal_used(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_journal_fill(tr);
+}
+
+static u64 journal_blocks(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr->journal.ring_blocks;
+}
+
+static u64 records(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tr->journal.next_record) - 1;
+}
+
+static u64 durable(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tr->journal.durable_record);
+}
+
+static u64 dirty_regions(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tr->nr_dirty_regions);
+}
+
+static u64 memory(struct terrace *tr, struct tr_tier *tier)
+{
+	return max_t(s64, atomic64_read(&tr->memory), 0);
+}
+
+static u64 generation(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tr->super.generation);
+}
+
+static const char *mirror(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_mirror_state(tr);
+}
+
+/* Are all tiers able to take NOWAIT I/O? Device-mapper ANDs the flag, and
+ * without it io_uring sends every I/O through a worker.
+ */
+static const char *nowait(struct terrace *tr, struct tr_tier *tier)
+{
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (!tr->tier[t].missing && !bdev_nowait(tr->tier[t].bdev))
+			return "no";
+	return "yes";
+}
+
+/* --- a tier -------------------------------------------------------------- */
+
+static const char *tier_class(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_class_name(tier->class);
+}
+
+static const char *tier_kind(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_kind_name(tier->kind);
+}
+
+static u64 tier_used(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_space_used(tier);
+}
+
+static u64 tier_blocks(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->data_blocks);
+}
+
+static u64 tier_reads(struct terrace *tr, struct tr_tier *tier)
+{
+	return sum_stat(tr, offsetof(struct tr_stats, reads) + tier->number * sizeof(u64));
+}
+
+static u64 tier_writes(struct terrace *tr, struct tr_tier *tier)
+{
+	return sum_stat(tr, offsetof(struct tr_stats, writes) + tier->number * sizeof(u64));
+}
+
+static const char *tier_missing(struct terrace *tr, struct tr_tier *tier)
+{
+	return tier->missing ? "yes" : "no";
+}
+
+static u64 tier_free_shelves(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->free_shelves);
+}
+
+/* --- the tables ---------------------------------------------------------- */
+
+#define NUMBER(file, in_status, fn) \
+	{ .attr = { .name = file, .mode = 0444 }, .before = in_status, .number = fn }
+#define TEXT(file, in_status, fn) \
+	{ .attr = { .name = file, .mode = 0444 }, .before = in_status, .text = fn }
+
+/* The groups of the tiers follow the word that counts them. */
+struct tr_word tr_volume_words[] = {
+	TEXT("name", NULL, name),
+	TEXT("mode", "mode=", mode),
+	NUMBER("virtual_blocks", NULL, virtual_blocks),
+	NUMBER("tiers", " tiers=", tiers),
+	NUMBER("zeros", " zeros=", zeros),
+	NUMBER("new", " new=", new_writes),
+	NUMBER("deferred", " deferred=", deferred),
+	NUMBER("moved", " moved=", moved),
+	NUMBER("left_out", " left_out=", left_out),
+	NUMBER("journal_used", " journal=", journal_used),
+	NUMBER("journal_blocks", "/", journal_blocks),
+	NUMBER("records", " records=", records),
+	NUMBER("durable", " durable=", durable),
+	NUMBER("dirty_regions", " dirty_regions=", dirty_regions),
+	NUMBER("memory", " memory=", memory),
+	NUMBER("generation", " generation=", generation),
+	TEXT("mirror", " mirror=", mirror),
+	TEXT("nowait", " nowait=", nowait),
+	{}
+};
+
+struct tr_word tr_tier_words[] = {
+	TEXT("class", ":", tier_class),
+	TEXT("kind", ":", tier_kind),
+	NUMBER("used_blocks", " used=", tier_used),
+	NUMBER("blocks", "/", tier_blocks),
+	NUMBER("reads", " reads=", tier_reads),
+	NUMBER("writes", " writes=", tier_writes),
+	TEXT("missing", " missing=", tier_missing),
+	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),
+	{}
+};
+
+bool tr_word_applies(const struct tr_word *word, const struct tr_tier *tier)
+{
+	return word->number != tier_free_shelves || tier->kind == TERRACE_KIND_SHELVES;
+}
+
+/* --- the status line ----------------------------------------------------- */
+
+static unsigned int emit_word(struct terrace *tr, struct tr_tier *tier,
+			      const struct tr_word *word, char *result, unsigned int maxlen)
+{
+	unsigned int sz = 0;
+
+	if (!word->before || !tr_word_applies(word, tier))
+		return 0;
+	if (word->number)
+		DMEMIT("%s%llu", word->before, word->number(tr, tier));
+	else
+		DMEMIT("%s%s", word->before, word->text(tr, tier));
+	return sz;
+}
+
+static unsigned int emit_tiers(struct terrace *tr, char *result, unsigned int maxlen)
+{
+	const struct tr_word *word;
+	unsigned int sz = 0;
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++) {
+		DMEMIT(" %u", t);
+		for (word = tr_tier_words; word->attr.name; word++)
+			sz += emit_word(tr, &tr->tier[t], word, result + sz, maxlen - sz);
+	}
+	return sz;
+}
+
+void tr_status(struct terrace *tr, char *result, unsigned int maxlen)
+{
+	const struct tr_word *word;
+	unsigned int sz = 0;
+
+	for (word = tr_volume_words; word->attr.name; word++) {
+		sz += emit_word(tr, NULL, word, result + sz, maxlen - sz);
+		if (word->number == tiers)
+			sz += emit_tiers(tr, result + sz, maxlen - sz);
+	}
+}
+
+/* --- messages ------------------------------------------------------------ */
+
+int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result, unsigned int maxlen)
+{
+	if (argc == 1 && !strcmp(argv[0], "commit"))
+		return tr_commit(tr);
+	if (argc == 1 && !strcmp(argv[0], "checkpoint"))
+		return tr_checkpoint(tr, false);
+	if (argc == 1 && !strcmp(argv[0], "evict")) {
+		tr_regions_evict(tr, S64_MAX);
+		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[0], "set"))
+		return tr_tune_change(tr, argv[1]);
+	if (argc == 2 && !strcmp(argv[0], "resize"))
+		return tr_resize(tr, argv[1]);
+	if (argc == 2 && !strcmp(argv[0], "grow_tier"))
+		return tr_grow_tier(tr, argv[1]);
+	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n",
+	      tr->name, argv[0]);
+	return -EINVAL;
+}

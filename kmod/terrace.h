@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The inside of dm-terrace: the objects, the lock table and what each file
+ * offers the others, in the order in which data flow.
+ *
+ * A bio enters in map.c. A hit is remapped there and then. Everything that
+ * may sleep goes through defer.c. endio.c publishes new mappings when their
+ * data are down; journal.c makes them durable; checkpoint.c writes them into
+ * the pages so that the journal can move on; recover.c reads all that back.
+ *
+ * LOCK TABLE (outer first; irq = taken with interrupts off)
+ *   resize_mutex      one change of a size at a time; dmsetup message
+ *   checkpoint_mutex  one checkpoint at a time; taken in worker context
+ *   tier->open_mutex  opening and closing shelves; worker context
+ *   load_mutex[]      one load per region at a time (by hash); worker context
+ *   tier->load_mutex  one chunk load at a time; worker context
+ *   pages_mutex       the cache of directory pages; nests in the above
+ *   epoch_mutex       one grace period at a time
+ *   region->lock irq  one region's leaf, flags and counters
+ *   dirty_lock irq    the lists of dirty regions; nests in region->lock
+ *   journal.lock irq  open journal block, credits; nests in region->lock
+ *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
+ *   discard_lock      open range discards; inserting a loaded region nests in it
+ *   table_lock irq    inserting and removing regions in the table;
+ *                     region->lock nests in it
+ * Readers of the map take none of them: rcu_read_lock and the region's
+ * sequence counter.
+ */
+#ifndef DM_TERRACE_H
+#define DM_TERRACE_H
+
+#include <linux/bio.h>
+#include <linux/device-mapper.h>
+#include <linux/mempool.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
+#include <linux/sysfs.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "compat.h"
+#include "core/format.h"
+#include "core/journal_block.h"
+#include "core/leaf.h"
+#include "core/replay.h"
+
+#define DM_MSG_PREFIX "terrace"
+
+struct terrace;
+struct tr_region;
+
+/* --- regions (region.c) --------------------------------------------------- */
+
+enum tr_region_flag {
+	TR_REGION_DEAD		= 1 << 0, /* no longer in the table: look up again */
+	TR_REGION_DIRTY		= 1 << 1, /* on dirty_regions: newer than its page */
+	TR_REGION_WRITING	= 1 << 2, /* its page image is on the way to disk */
+	TR_REGION_MOVING	= 1 << 3, /* a move runs: writers mark region->move */
+	TR_REGION_LOST		= 1 << 4, /* its page is damaged: EIO */
+};
+
+struct tr_region {
+	struct tr_leaf leaf;		/* changes under lock, inside seq */
+	seqcount_t seq;
+	spinlock_t lock;
+	u16 flags;			/* enum tr_region_flag; changes under lock */
+	u16 reserved;			/* places promised to writes under way */
+	u16 pins;			/* users that need this very object */
+	u8 age;				/* tick of last use; written lock-free, on change only */
+	u64 number;
+	u64 last_seq;			/* newest record of this region */
+	u64 first_dirty_seq;		/* oldest record not yet in its page */
+	union {
+		struct list_head dirty;	/* tr->dirty_regions */
+		mempool_t *pool;	/* once DEAD */
+	};
+	union {
+		struct tr_move *move;	/* while MOVING */
+		struct rcu_head rcu;	/* once DEAD */
+	};
+};
+static_assert(sizeof(struct tr_region) <= 256);	/* DESIGN: RAM per loaded region */
+
+/* Lock-free; under rcu_read_lock. NULL: not in memory. &tr->empty: known to
+ * have no places and no page (its lock is never taken, it never changes).
+ */
+struct tr_region *tr_region_find(struct terrace *tr, u64 number);
+
+/*
+ * Region @number, loaded from its page if need be, pinned. May sleep and do
+ * metadata I/O. @create: make one when it has no page, otherwise NULL then.
+ * ERR_PTR(-EIO): its page is damaged; ERR_PTR(-ENOMEM).
+ */
+struct tr_region *tr_region_get(struct terrace *tr, u64 number, bool create);
+void tr_region_put(struct tr_region *region);
+bool tr_region_pin(struct tr_region *region);	/* false: DEAD, look up again */
+
+/* Promises room for @n places, the last of which may be @place; under
+ * region->lock. false: the leaf is too small (tr_region_grow).
+ */
+bool tr_region_reserve__f(struct tr_region *region, u32 n, bool high);
+/* Makes room for @n more places beyond what is reserved; sleeps. */
+void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool high);
+
+/*
+ * Changes under region->lock (asserted). Each writes its record to the
+ * journal from @credits (see tr_journal_reserve) and marks the region dirty.
+ * tr_region_map__f: blocks i.. become @place.. ; needs reserved room and up
+ * to n credits. tr_region_unmap__f: up to n credits. Return credits used.
+ */
+u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place);
+u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n);
+
+/* Evicts clean, unused regions until @bytes are freed or none is left. */
+u64 tr_regions_evict(struct terrace *tr, u64 bytes);
+int tr_regions_init(struct terrace *tr);
+/* Room for @regions in the table; never less. Under resize_mutex. Sleeps. */
+int tr_regions_grow(struct terrace *tr, u64 regions);
+void tr_regions_exit(struct terrace *tr);
+
+/* --- space (space.c, shelf.c) ---------------------------------------------- */
+
+struct tr_run {			/* free blocks taken from a tier in one piece */
+	u64 index;
+	u32 nr;
+};
+
+/*
+ * A chunk in memory. `used`: may not be handed out: allocated, reserved or
+ * waiting for its grace period. `committed`: what the durable records say;
+ * this is what a space page holds. Both under tier->lock.
+ */
+struct tr_chunk {
+	u64 used[TERRACE_CHUNK_BLOCKS / 64];
+	u64 committed[TERRACE_CHUNK_BLOCKS / 64];
+	struct list_head dirty;		/* tier->dirty_chunks */
+	u32 number;
+	bool is_dirty;
+	bool is_writing;		/* its page is on the way to disk: stays in memory */
+};
+
+/* What the journal says of a chunk that is not loaded yet (recover.c). */
+struct tr_chunk_delta {
+	u64 touched[TERRACE_CHUNK_BLOCKS / 64];
+	u64 used[TERRACE_CHUNK_BLOCKS / 64];	/* within touched */
+	u64 newest_seq;
+};
+
+#define TR_CHUNK_VAIN	(1u << 0)	/* the janitor could not empty it as it is */
+
+struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
+	struct tr_chunk *chunk;		/* NULL: not loaded */
+	u16 used;			/* population of used (== committed when not loaded) */
+	u16 flags;
+	u32 unused;
+};
+
+struct tr_epoch_cpu {
+	long count[2];
+};
+
+#define TR_READY_RUNS	256
+#define TR_RUN_BLOCKS	256
+
+struct tr_shelf;
+
+/* Who appends: each has a shelf of its own, so that what is moved together
+ * stays together, and so that writers cannot use up what moves need.
+ */
+enum tr_appender { TR_APPEND_WRITES, TR_APPEND_MOVES, TR_NR_APPENDERS };
+
+struct tr_tier {
+	struct block_device *bdev;
+	sector_t data_sector;
+	u64 data_blocks;
+	u64 reserve_blocks;
+	u64 next_blocks, next_reserve;	/* what the next superblock says; checkpoint_mutex */
+	u32 class, kind;
+	u8 number;
+	bool atomic;			/* 4 KiB power-fail atomic: overwrite in place */
+	bool missing;			/* not there at activation */
+	bool unflushed;			/* written since the last flush was issued */
+
+	u8 epoch;			/* index new bios count under */
+	struct tr_epoch_cpu __percpu *epoch_cpu;
+
+	spinlock_t lock;
+	u64 free_blocks;		/* not `used` in any chunk */
+	u32 nr_chunks;
+	struct tr_chunk_info *chunks;
+	struct list_head dirty_chunks;
+	struct tr_run __percpu *cpu_run;
+	struct tr_run ready[TR_READY_RUNS];	/* refilled by a worker */
+	u32 nr_ready, ready_head;
+	u32 ready_max;			/* small tiers keep fewer ready */
+	u64 ready_blocks;		/* in ready: `used` to their chunks, yet free */
+	u32 hand, hand_block;		/* where the refill worker looks next */
+	struct tr_shelf *shelf[TR_NR_APPENDERS];	/* open shelves, kind shelves */
+	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
+	struct list_head full_shelves;	/* waiting for their writes, owners, table */
+	u32 free_shelves;		/* chunks with nothing used in them */
+	struct mutex load_mutex;	/* one chunk load at a time */
+	struct mutex open_mutex;	/* opening and closing shelves */
+	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
+};
+
+/*
+ * Up to @n blocks in one piece from a slots tier, for this CPU; never sleeps.
+ * Returns how many, 0: none ready (a refill has been kicked).
+ */
+u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
+/* Gives back blocks that were got and never became part of the map. */
+void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
+/* Blocks of the tier that hold something, or are about to. */
+u64 tr_space_used(const struct tr_tier *tier);
+/* May sleep: after a record is durable; loads the chunk. */
+int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
+/* May sleep: after the grace period; the blocks may be handed out again. */
+int tr_space_free(struct terrace *tr, u32 tier, u64 index, u32 n);
+/* The chunk, loaded (page laid under its recovery delta). May sleep. */
+struct tr_chunk *tr_chunk_load(struct terrace *tr, struct tr_tier *tier, u32 number);
+int tr_space_init(struct terrace *tr, struct tr_tier *tier);
+/* The tier has its next_blocks now; @chunks (zeroed, one for each) becomes its. */
+void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_info *chunks);
+void tr_space_start(struct terrace *tr);	/* once per volume, after tr_open() */
+/* A free chunk of a shelves tier, loaded; NULL: none. Refill worker only. */
+struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier);
+void tr_space_exit(struct terrace *tr, struct tr_tier *tier);
+/* Free blocks that map() may still take from slots / from shelves. */
+bool tr_space_tight(struct terrace *tr);
+
+/* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
+u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
+		 u64 *index);
+/* These two end what tr_shelf_get() began; @last with the last of its blocks.
+ * Publish *before* the record is appended: a commit that seals the record
+ * must already see the blocks as to be named.
+ */
+void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
+			bool last);
+void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n, bool last);
+/* Writes owner blocks for every loose block published so far. Called by the
+ * commit before it flushes the tier. Sleeps.
+ */
+int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
+/* May @who open one more? Some free shelves are kept back for moves. */
+bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
+bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
+void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
+/* The virtual blocks that shelf @chunk's owner table, or its owner blocks, name:
+ * up to a chunk of them into @block. How many; 0 when nothing can be read.
+ */
+u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
+int tr_shelf_open_for_moves(struct terrace *tr, struct tr_tier *tier);
+void tr_shelves_exit(struct tr_tier *tier);
+
+/* I/O of kernel buffers (rw.c): begin, rw as often as needed, wait. */
+struct tr_burst {
+	atomic_t pending;
+	struct completion done;
+	int err;			/* any of the errors, 0: all went well */
+};
+
+void tr_burst_begin(struct tr_burst *burst);
+void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
+		 void *buf, u32 bytes, blk_opf_t opf);
+int tr_burst_wait(struct tr_burst *burst);
+/* One buffer, and wait. */
+int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
+
+/* --- I/O under way (map.c, defer.c, endio.c, epoch.c) ----------------------- */
+
+enum tr_io_kind {
+	TR_IO_NONE,		/* not counted, nothing to publish */
+	TR_IO_READ,
+	TR_IO_PLACE,		/* overwrite in place */
+	TR_IO_NEW,		/* to a fresh place, published at completion */
+};
+
+/* Per bio of ours, and per piece that the deferred path cuts from one. */
+struct tr_io {
+	u8 kind;
+	u8 tier;
+	u8 epoch;
+	bool counted;		/* in the tier's epoch */
+	bool commit;		/* ends only after the next commit (FUA) */
+	u16 i, nr;		/* blocks within the region */
+	u16 credits;		/* journal records reserved */
+	struct tr_region *region; /* pinned, for NEW */
+	u64 index;		/* tier-relative, of the first block */
+	u64 seq;		/* record that must be durable before a FUA ends */
+
+	struct tr_io *parent;	/* pieces only */
+	atomic_t pending;	/* parents: pieces under way */
+	blk_status_t status;
+	struct terrace *tr;
+	struct work_struct work;
+};
+
+void tr_defer(struct terrace *tr, struct bio *bio);
+void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
+void tr_room_made(struct terrace *tr);
+void tr_requeue_waiters(struct terrace *tr);
+bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
+int tr_defer_init(struct terrace *tr);
+void tr_defer_exit(struct terrace *tr);
+int tr_map(struct terrace *tr, struct bio *bio);
+
+/* --- moves (move.c janitor.c) ------------------------------------------------ */
+
+/*
+ * Blocks of one region on their way to the append stream of another tier (or,
+ * when a shelf is cleaned, of the same one). raced: blocks written since it
+ * began; under region->lock.
+ */
+struct tr_move {
+	u64 raced[TR_LEAF_WORDS];
+	u64 number;			/* region */
+	u8 from, to;			/* tiers */
+	u32 chunk;			/* only blocks of this chunk; TR_ANY_CHUNK: all */
+	struct tr_region *region;	/* while it runs */
+	u32 moved, left_out;		/* result, in blocks */
+	int err;
+};
+
+#define TR_ANY_CHUNK	(~0u)
+#define TR_MOVE_BATCH	16
+
+/* Runs @nr moves of different regions, one grace period for all. Sleeps. */
+void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
+
+/* Makes room by age when nobody else does (janitor.c). */
+void tr_janitor_init(struct terrace *tr);
+void tr_janitor_kick(struct terrace *tr);	/* never sleeps */
+bool tr_janitor_at_work(struct terrace *tr);	/* it may yet make room */
+
+#define TR_STREAMS	4
+struct tr_stream {
+	u64 next;
+	u32 nr;
+};
+
+struct tr_streams {
+	struct tr_stream stream[TR_STREAMS];
+	u32 hand;
+};
+
+/* Range discards whose regions are not all emptied yet (discard.c). */
+void tr_discards_init(struct terrace *tr);
+void tr_discards_exit(struct terrace *tr);
+/* From recovery: regions [@first, @end) are empty since record @seq. */
+int tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq);
+/* Writes the ranges that are still open to the journal once more, so that the
+ * tail may pass their records: their `old` holds the record they stand for.
+ */
+int tr_discards_relog(struct terrace *tr);
+/* The newest open range discard over @region, 0: none. */
+u64 tr_discard_pending(struct terrace *tr, u64 region);
+u64 tr_discard_pending__f(struct terrace *tr, u64 region);	/* under discard_lock */
+
+/*
+ * Grace period: every bio that was mapped before this call has ended, on the
+ * tiers in @mask. Sleeps. Packed reads hold theirs through decompression.
+ */
+void tr_epoch_wait(struct terrace *tr, u32 mask);
+
+/* --- journal (journal.c) ---------------------------------------------------- */
+
+/*
+ * Records are collected in blocks in memory, in the order of publication, and
+ * written by the commit worker. Room is reserved before the data I/O:
+ *   reserve(n) … append ≤ n times … unreserve(the rest)
+ * A credit is room in the memory buffers *and* in the ring.
+ */
+struct tr_journal_block {
+	struct list_head list;
+	void *data;			/* TERRACE_BLOCK_BYTES */
+	u64 block_seq;
+	u64 last_record;		/* set when sealed */
+	bool frees;			/* some record has an old place */
+};
+
+/* A block is open -> written -> applying -> spare again. */
+struct tr_journal {
+	spinlock_t lock;
+	struct tr_journal_link link;	/* behind the last sealed block */
+	struct tr_journal_link durable;	/* behind the last durable block */
+	u64 nonce;
+	struct tr_journal_block *cur;	/* being filled: the last of open, or NULL */
+	struct list_head spare;		/* empty blocks */
+	struct list_head open;		/* not yet written, oldest first */
+	struct list_head written;	/* durable, not yet applied; commit worker only */
+	struct list_head applying;	/* applied, their frees not yet done */
+	u32 nr_blocks, nr_spare;
+	u32 left;			/* records that cur still takes */
+	u32 tiers;			/* mask: where records in open point to */
+	u32 frees_pending;		/* blocks whose frees are not yet done */
+	s64 reserved;			/* credits given out and not used */
+	u64 next_record;		/* number the next record gets */
+	u64 durable_record;		/* every record up to this one is durable; READ_ONCE */
+	u64 applied_record;		/* … and in the chunks' committed bitmaps; apply_mutex */
+	u64 tail_block, ring_blocks;
+	u32 keep_blocks;		/* of the ring: not for tr_journal_reserve() */
+	bool starved;			/* somebody was refused credits */
+	bool draining;			/* the commit waits for reserved to fall */
+	bool committing;		/* a round is under way */
+	bool timer_armed;
+	struct task_struct *checkpointer; /* may use all of the ring */
+	struct bio_list flushes;	/* empty PREFLUSH bios */
+	struct bio_list fuas;		/* data bios that wait for the commit */
+	struct tr_commit *commit;	/* commit.c */
+	struct mutex apply_mutex;	/* committed bitmaps change; checkpoints read them */
+	struct work_struct commit_work;
+	struct work_struct free_work;
+	struct workqueue_struct *free_wq; /* commits may wait for it, so it is not theirs */
+	struct delayed_work timer_work;
+	struct wait_queue_head wait;	/* durable_record or credits moved */
+};
+
+int tr_journal_init(struct terrace *tr);	/* by tr_open(), which then sets the link */
+void tr_journal_exit(struct terrace *tr);
+bool tr_journal_reserve(struct terrace *tr, u32 n);	/* never sleeps */
+/* Sleeps; -EROFS. May use half of what is kept back of the ring: for freeing
+ * (discards), which must go on when new writes have to wait for a checkpoint.
+ * A holder of credits waits for no commit and no checkpoint.
+ */
+int tr_journal_reserve_wait(struct terrace *tr, u32 n);
+void tr_journal_unreserve(struct terrace *tr, u32 n);
+/* Number of the record. In region->lock, so that the order of records of one
+ * block is the order of publication. Consumes one credit.
+ */
+u64 tr_journal_append(struct terrace *tr, const struct tr_record *record);
+/* Queue a bio until everything completed so far is durable. Never sleep. */
+void tr_commit_flush(struct terrace *tr, struct bio *bio);	/* empty PREFLUSH */
+void tr_commit_fua(struct terrace *tr, struct bio *bio);	/* ended through bio_endio */
+void tr_commit_kick(struct terrace *tr);
+/* Commit now and wait: everything appended before the call is durable. */
+int tr_commit(struct terrace *tr);
+
+/* --- metadata pages, checkpoint, recovery (meta.c pages.c checkpoint.c recover.c) */
+
+struct tr_meta_dev {
+	struct block_device *bdev;	/* NULL: none */
+	sector_t start_sector;
+	bool failed;
+	u8 tier;			/* tier number, or TERRACE_META_DEVICE */
+};
+
+/* One leaf page (map or space) by number. -ENOENT: no page. -EIO: damaged on
+ * every copy. @buf: TERRACE_MAP_MAX_BLOCKS blocks; *@entry as the parent says.
+ */
+int tr_page_read(struct terrace *tr, enum terrace_tree tree, u32 tier, u64 number,
+		 void *buf, struct tr_entry *entry);
+/* Does the region have a page? Reads directory pages if need be. */
+int tr_page_lookup(struct terrace *tr, enum terrace_tree tree, u32 tier, u64 number,
+		   struct tr_entry *entry);
+
+/* All that is dirty now goes to pages; the journal's tail moves up. */
+int tr_checkpoint(struct terrace *tr, bool clean);
+void tr_checkpoint_kick(struct terrace *tr);
+/* Room in the pages area for one more region's page? */
+bool tr_meta_room(struct terrace *tr);
+
+/* Gives back memory of clean directory pages, least recently used first. */
+u64 tr_pages_evict(struct terrace *tr, u64 bytes);
+
+/*
+ * Reads the superblock, scans and replays the journal into deltas, fills the
+ * tiers' chunk counts and starts a new activation; the journal is ready then.
+ * tr->meta[], lazy, read_only and the tiers are set up before. With read_only
+ * nothing is ever written. *@error gets a phrase for the log on failure.
+ *
+ * tr_super_open() is its first half, which needs only meta[], lazy, read_only
+ * and nr_tiers: it fills tr->super, virtual_blocks and nr_regions as they are
+ * after the journal (a resize may lie in it). Optional: who calls it sets up
+ * regions by these numbers and calls tr_open() then.
+ */
+int tr_super_open(struct terrace *tr, const char **error);
+int tr_open(struct terrace *tr, const char **error);
+/* Ends the workers and timers of the metadata side; before the queues go. */
+void tr_stop(struct terrace *tr);
+/* Frees what tr_open() made, also after it failed half-way; workers are gone. */
+void tr_close(struct terrace *tr);
+/* For the status line. */
+u64 tr_journal_fill(struct terrace *tr);	/* ring blocks in use */
+const char *tr_mirror_state(struct terrace *tr);	/* "sync", "lazy", "none", "degraded" */
+/* Region deltas found by recovery: taken (and owned) by the first load. */
+struct tr_delta *tr_recover_find_delta(struct terrace *tr, u64 region);
+void tr_recover_drop_delta(struct terrace *tr, u64 region, struct tr_delta *delta);
+void tr_recover_free_delta(struct terrace *tr, struct tr_delta *delta);	/* NULL is fine */
+
+/* --- arguments and tunables (args.c tune.c) ----------------------------------- */
+
+enum tr_tune_id {
+	TR_TUNE_MEMORY_MB,	/* map in memory, at most */
+	TR_TUNE_STREAM_KB,	/* a sequential write this long goes to shelves; 0: never */
+	TR_TUNE_COMMIT_MS,	/* records are committed this soon without a flush */
+	TR_TUNE_QUEUE_IF_FULL,	/* wait for room instead of ENOSPC */
+	TR_TUNE_AGE_S,		/* seconds a tick of region age lasts */
+	TR_TUNE_JANITOR_HIGH,	/* per mille of a slots tier in use: the janitor starts */
+	TR_TUNE_JANITOR_LOW,	/* … and stops */
+	TR_NR_TUNES,
+};
+
+struct tr_tune_info {
+	const char *name;
+	u32 min, max, initial;
+};
+
+extern const struct tr_tune_info tr_tune_info[TR_NR_TUNES];
+
+struct tr_tunes {
+	u32 value[TR_NR_TUNES];
+};
+
+void tr_tunes_init(struct tr_tunes *tunes);
+/* "name=value"; NULL or what is wrong with it. */
+const char *tr_tunes_set(struct tr_tunes *tunes, const char *word);
+/* The same while the volume runs; what is wrong goes to the log. */
+int tr_tune_change(struct terrace *tr, const char *word);
+
+/* One device of the table line, and what its label says. */
+struct tr_arg_device {
+	struct dm_dev *dev;	/* NULL: "missing" */
+	struct tr_label label;
+	u32 class, kind;
+};
+
+/* A table line, parsed and compared with the labels. */
+struct tr_args {
+	struct tr_arg_device meta;	/* metadata device, dev NULL: none */
+	struct tr_arg_device tier[TERRACE_MAX_TIERS];
+	u32 nr_tiers;
+	u8 uuid[TERRACE_UUID_BYTES];
+	char name[TERRACE_NAME_BYTES];
+	bool read_only;
+	bool out_of_place[TERRACE_MAX_TIERS]; /* option atomic=no:<tier> */
+	struct tr_tunes tunes;
+	u64 virtual_blocks;		/* as the newest superblock says */
+};
+
+/* Parses, opens the devices, reads the labels. Writes nothing. On failure
+ * ti->error says which argument is wrong and why.
+ */
+int tr_args_parse(struct tr_args *args, struct dm_target *ti, unsigned int argc, char **argv);
+void tr_args_release(struct tr_args *args, struct dm_target *ti);
+/* The table line again, as tr_args_parse() takes it. */
+unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int maxlen);
+const char *tr_class_name(u32 class);
+const char *tr_kind_name(u32 kind);
+
+/* --- the volume (volume.c) ---------------------------------------------------- */
+
+enum tr_mode { TR_MODE_WRITE, TR_MODE_READ_ONLY, TR_MODE_FAIL };
+
+/* Down the ladder, never up; one log line and a dm event. Any context. */
+void tr_mode_lower(struct terrace *tr, enum tr_mode mode, const char *why, int err);
+
+#define TR_DIR_SHIFT	9		/* regions per table page */
+#define TR_LOAD_MUTEXES	16
+
+struct tr_stats {
+	u64 reads[TERRACE_MAX_TIERS], writes[TERRACE_MAX_TIERS];
+	u64 read_zeros, new_writes, deferred;
+	u64 moved, left_out;
+};
+
+struct terrace {
+	struct tr_region ***table;	/* RCU: number >> 9 -> page of pointers, RCU too */
+	u64 nr_regions;			/* tr_nr_regions() */
+	u64 virtual_blocks;		/* changes under checkpoint_mutex */
+	struct tr_region empty;		/* stands for every region without places */
+	enum tr_mode mode;		/* READ_ONCE; lowered by tr_mode_lower */
+	u32 nr_tiers;
+	struct tr_stats __percpu *stats;
+	struct tr_journal journal;
+	struct tr_tier tier[TERRACE_MAX_TIERS];
+
+	struct tr_super super;		/* as of the last durable checkpoint */
+	struct tr_meta_dev meta[2];	/* primary; synchronous mirror */
+	struct tr_meta_dev lazy;
+	struct tr_meta *pages;		/* pages.c: directory cache, meta bitmap */
+	struct tr_recovery *recovery;	/* recover.c */
+
+	mempool_t region_pool;
+	spinlock_t table_lock;
+	struct mutex load_mutex[TR_LOAD_MUTEXES];
+	u8 tick;			/* coarse time for region->age */
+	spinlock_t dirty_lock;
+	struct list_head dirty_regions;
+	u64 nr_dirty_regions;
+	struct mutex resize_mutex;
+	struct mutex checkpoint_mutex;
+	struct mutex pages_mutex;
+	struct mutex epoch_mutex;
+
+	struct tr_owner owner_buf[TERRACE_OWNERS_PER_BLOCK];	/* commit worker */
+	void *owner_block;
+	u64 table_owner[TERRACE_TABLE_OWNERS];			/* janitor */
+
+	atomic64_t memory;		/* bytes of regions, leaves, chunks, pages */
+	struct tr_tunes tunes;
+
+	struct workqueue_struct *io_wq;		/* deferred bios; may load pages */
+	struct workqueue_struct *commit_wq;	/* ordered: commits */
+	struct workqueue_struct *checkpoint_wq;	/* others wait for checkpoints: not theirs */
+	struct workqueue_struct *meta_wq;	/* checkpoints, frees, refills, eviction */
+	struct work_struct refill_work;
+	struct work_struct evict_work;
+	struct work_struct checkpoint_work;
+	struct work_struct janitor_work;
+	bool janitor_busy;		/* queued or running */
+	unsigned long janitor_next;	/* not before, after it could do nothing */
+	u64 janitor_hand;		/* region the janitor looks at next */
+	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
+	struct bio_set pieces;
+	struct tr_streams __percpu *streams;
+	u32 stream_tier;		/* first shelves tier; nr_tiers: none */
+	bool high_places;		/* some place needs more than 32 bits */
+	spinlock_t discard_lock;
+	struct list_head discards;
+	atomic_t discard_walks;		/* no eviction while one goes on */
+	struct work_struct discard_work;
+	spinlock_t room_lock;
+	struct bio_list room_waiters;
+
+	struct list_head volumes;	/* all volumes, by uuid */
+	struct dm_target *ti;		/* of the live table */
+	struct mapped_device *md;
+	struct tr_sysfs *sysfs;		/* NULL: it could not be made */
+	char name[TERRACE_NAME_BYTES];
+	bool read_only;			/* by table line: nothing is written at all */
+	bool stopping;			/* suspended: background work keeps still */
+	bool noflush;			/* suspending without flush: requeue waiters */
+	struct delayed_work tick_work;
+};
+
+static inline u64 tr_nr_regions(const struct terrace *tr)
+{
+	/* Pairs with tr_regions_grow(): the table is as long. */
+	return smp_load_acquire(&tr->nr_regions);
+}
+
+static inline u32 tr_tune(const struct terrace *tr, enum tr_tune_id id)
+{
+	return READ_ONCE(tr->tunes.value[id]);
+}
+
+static inline s64 tr_memory_limit(const struct terrace *tr)
+{
+	return (s64)tr_tune(tr, TR_TUNE_MEMORY_MB) << 20;
+}
+
+/* The live volume of @uuid, NULL: none. Under tr_volumes_mutex. */
+struct terrace *tr_volume_find(const u8 *uuid);
+extern struct mutex tr_volumes_mutex;
+/* Opens: recovery, workers. Nothing on disk changes if it fails. */
+struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti, const char **error);
+/* Takes over the arguments of a reloaded table. */
+int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti);
+/* Everything durable and checkpointed; nothing runs any more afterwards. */
+void tr_volume_quiesce(struct terrace *tr);
+void tr_volume_wake(struct terrace *tr);
+void tr_volume_stop(struct terrace *tr);
+void tr_memory_check(struct terrace *tr);	/* after something has grown; never sleeps */
+
+/* --- sizes (resize.c) ---------------------------------------------------------- */
+
+/* The messages resize <sectors> and grow_tier <n>: durable when they return 0. */
+int tr_resize(struct terrace *tr, const char *sectors);
+int tr_grow_tier(struct terrace *tr, const char *number);
+
+/* --- what it says of itself (status.c sysfs.c) --------------------------------- */
+
+/* One word of the volume (@tier NULL) or of a tier: a file, a part of the
+ * status line. Takes no lock, never sleeps.
+ */
+struct tr_word {
+	struct attribute attr;		/* its file */
+	const char *before;		/* … its value in the status line; NULL: not in it */
+	u64 (*number)(struct terrace *tr, struct tr_tier *tier);	/* one of these two */
+	const char *(*text)(struct terrace *tr, struct tr_tier *tier);
+};
+
+/* Both end with a word without a name. */
+extern struct tr_word tr_volume_words[], tr_tier_words[];
+bool tr_word_applies(const struct tr_word *word, const struct tr_tier *tier);
+void tr_status(struct terrace *tr, char *result, unsigned int maxlen);
+int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result, unsigned int maxlen);
+
+/* Its directory in sysfs, from a start to a stop of the volume. Sleep. */
+void tr_sysfs_add(struct terrace *tr);
+void tr_sysfs_remove(struct terrace *tr);	/* nobody reads a file of it any more */
+int tr_sysfs_init(void);
+void tr_sysfs_exit(void);
+
+static inline bool tr_writable(const struct terrace *tr)
+{
+	return READ_ONCE(tr->mode) == TR_MODE_WRITE;
+}
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What can be tuned, in one table: the table line, dmsetup message and sysfs
+ * all read it, and tests/host/kmod-words.sh compares Documentation/target.md
+ * with it.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "terrace.h"
+
+const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
+	[TR_TUNE_MEMORY_MB]	= { "memory_mb", 1, 1 << 20, 64 },
+	[TR_TUNE_STREAM_KB]	= { "stream_kb", 0, 1 << 30, 16384 },
+	[TR_TUNE_COMMIT_MS]	= { "commit_ms", 10, 60000, 1000 },
+	[TR_TUNE_QUEUE_IF_FULL]	= { "queue_if_full", 0, 1, 0 },
+	[TR_TUNE_AGE_S]		= { "age_s", 1, 86400, 60 },
+	[TR_TUNE_JANITOR_HIGH]	= { "janitor_high", 1, 1000, 980 },
+	[TR_TUNE_JANITOR_LOW]	= { "janitor_low", 0, 999, 950 },
+};
+
+void tr_tunes_init(struct tr_tunes *tunes)
+{
+	u32 k;
+
+	for (k = 0; k < TR_NR_TUNES; k++)
+		tunes->value[k] = tr_tune_info[k].initial;
+}
+
+const char *tr_tunes_set(struct tr_tunes *tunes, const char *word)
+{
+	const char *value = strchr(word, '=');
+	const struct tr_tune_info *info;
+	u32 k, number;
+
+	if (!value)
+		return "Option is not of the form name=value";
+	for (k = 0; k < TR_NR_TUNES; k++) {
+		info = &tr_tune_info[k];
+		if (strlen(info->name) != value - word ||
+		    strncmp(info->name, word, value - word))
+			continue;
+		if (kstrtou32(value + 1, 10, &number))
+			return "Option value is not a number";
+		if (number < info->min || number > info->max)
+			return "Option value is out of range";
+		WRITE_ONCE(tunes->value[k], number);
+		return NULL;
+	}
+	return "Unknown option";
+}
+
+int tr_tune_change(struct terrace *tr, const char *word)
+{
+	const char *wrong = tr_tunes_set(&tr->tunes, word);
+
+	if (wrong)
+		DMERR("%s: set %s: %s", tr->name, word, wrong);
+	return wrong ? -EINVAL : 0;
+}

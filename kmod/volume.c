@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A volume's life: start, adopt (table reload), quiesce (suspend), wake, stop.
+ * tr_volumes_mutex guards the list of live volumes and all of these.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "terrace.h"
+
+DEFINE_MUTEX(tr_volumes_mutex);
+static LIST_HEAD(volumes);
+
+struct terrace *tr_volume_find(const u8 *uuid)
+{
+	struct terrace *tr;
+
+	lockdep_assert_held(&tr_volumes_mutex);
+	list_for_each_entry(tr, &volumes, volumes)
+		if (!memcmp(tr->super.volume_uuid, uuid, TERRACE_UUID_BYTES))
+			return tr;
+	return NULL;
+}
+
+/* --- background ----------------------------------------------------------------- */
+
+static void tick_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(to_delayed_work(work), struct terrace, tick_work);
+
+	WRITE_ONCE(tr->tick, tr->tick + 1);
+	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
+}
+
+/* The map stays under its limit: clean regions leave, dirty ones are written. */
+static void evict_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(work, struct terrace, evict_work);
+	s64 limit = tr_memory_limit(tr);
+	s64 over = atomic64_read(&tr->memory) - limit;
+
+	if (over <= 0)
+		return;
+	tr_regions_evict(tr, over + limit / 16);
+	if (atomic64_read(&tr->memory) > limit && READ_ONCE(tr->nr_dirty_regions))
+		tr_checkpoint_kick(tr);
+}
+
+void tr_memory_check(struct terrace *tr)
+{
+	if (unlikely(atomic64_read(&tr->memory) > tr_memory_limit(tr)))
+		queue_work(tr->meta_wq, &tr->evict_work);
+}
+
+/* --- start --------------------------------------------------------------------------- */
+
+static void init_meta_dev(struct tr_meta_dev *meta, const struct tr_arg_device *device, u8 tier)
+{
+	meta->bdev = device->dev->bdev;
+	meta->start_sector = device->label.meta_start * TERRACE_BLOCK_SECTORS;
+	meta->tier = tier;
+}
+
+static void init_meta_devs(struct terrace *tr, const struct tr_args *args)
+{
+	const struct tr_arg_device *device;
+	u32 t;
+
+	for (t = 0; t <= args->nr_tiers; t++) {
+		u8 tier = t < args->nr_tiers ? t : TERRACE_META_DEVICE;
+
+		device = t < args->nr_tiers ? &args->tier[t] : &args->meta;
+		if (!device->dev)
+			continue;
+		if (device->label.flags & TERRACE_LABEL_META)
+			init_meta_dev(&tr->meta[0], device, tier);
+		else if (device->label.flags & TERRACE_LABEL_META_SYNC)
+			init_meta_dev(&tr->meta[1], device, tier);
+		else if (device->label.flags & TERRACE_LABEL_META_LAZY)
+			init_meta_dev(&tr->lazy, device, tier);
+	}
+}
+
+static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
+{
+	const struct tr_arg_device *device = &args->tier[t];
+	struct tr_tier *tier = &tr->tier[t];
+
+	tier->number = t;
+	tier->class = device->class;
+	tier->kind = device->kind;
+	tier->missing = !device->dev;
+	/* Of a missing tier, too: its blocks stay mapped, and can be freed.
+	 * A label that says more is of a grow_tier that did not get to its end.
+	 */
+	tier->data_blocks = tr->super.tier[t].data_blocks;
+	tier->reserve_blocks = tr->super.tier[t].reserve_blocks;
+	tier->next_blocks = tier->data_blocks;
+	tier->next_reserve = tier->reserve_blocks;
+	if (!tier->missing) {
+		tier->bdev = device->dev->bdev;
+		tier->data_sector = device->label.data_start * TERRACE_BLOCK_SECTORS;
+		if (device->label.data_blocks < tier->data_blocks) {
+			DMERR("%s: tier %u has %llu blocks, the superblock says %llu", tr->name, t,
+			      device->label.data_blocks, tier->data_blocks);
+			return -EUCLEAN;
+		}
+		tier->atomic = (device->label.flags & TERRACE_LABEL_ATOMIC) &&
+			       device->label.atomic_bytes >= TERRACE_BLOCK_BYTES &&
+			       !args->out_of_place[t];
+	}
+	if (tier->data_blocks >= 1ull << (32 - TERRACE_PLACE_TIER_BITS))
+		tr->high_places = true;
+	if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing && tr->stream_tier == tr->nr_tiers)
+		tr->stream_tier = t;
+	return tr_space_init(tr, tier);
+}
+
+static int init_queues(struct terrace *tr)
+{
+	tr->io_wq = alloc_workqueue("terrace_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	tr->commit_wq = alloc_ordered_workqueue("terrace_commit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	tr->checkpoint_wq = alloc_ordered_workqueue("terrace_checkpoint", WQ_MEM_RECLAIM);
+	tr->meta_wq = alloc_workqueue("terrace_meta", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->meta_wq ? 0 : -ENOMEM;
+}
+
+static bool is_read_only(const struct tr_args *args, struct dm_target *ti)
+{
+	return args->read_only || !(dm_table_get_mode(ti->table) & TR_MODE_MAY_WRITE);
+}
+
+static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm_target *ti,
+		       const char **error)
+{
+	int err;
+	u32 t;
+
+	tr->ti = ti;
+	tr->md = dm_table_get_md(ti->table);
+	strscpy(tr->name, args->name[0] ? args->name : dm_device_name(tr->md), sizeof(tr->name));
+	tr->tunes = args->tunes;
+	tr->nr_tiers = args->nr_tiers;
+	tr->stream_tier = args->nr_tiers;
+	tr->read_only = is_read_only(args, ti);
+	memcpy(tr->super.volume_uuid, args->uuid, TERRACE_UUID_BYTES);
+	mutex_init(&tr->resize_mutex);
+	mutex_init(&tr->checkpoint_mutex);
+	mutex_init(&tr->pages_mutex);
+	mutex_init(&tr->epoch_mutex);
+	INIT_LIST_HEAD(&tr->volumes);
+	INIT_DELAYED_WORK(&tr->tick_work, tick_fn);
+	INIT_WORK(&tr->evict_work, evict_fn);
+	tr_discards_init(tr);
+	tr_space_start(tr);
+	tr_janitor_init(tr);
+	init_meta_devs(tr, args);
+	err = init_queues(tr);
+	if (!err)
+		err = tr_super_open(tr, error);	/* now the sizes are known */
+	if (err)
+		return err;
+	*error = "out of memory, or a tier is smaller than it was";
+	for (t = 0; t < tr->nr_tiers && !err; t++)
+		err = init_tier(tr, args, t);
+	if (!err)
+		err = tr_defer_init(tr);
+	if (!err)
+		err = tr_regions_init(tr);
+	tr->stats = alloc_percpu(struct tr_stats);
+	tr->streams = alloc_percpu(struct tr_streams);
+	tr->owner_block = kmalloc(TERRACE_BLOCK_BYTES, GFP_KERNEL);
+	if (!tr->stats || !tr->streams || !tr->owner_block)
+		err = -ENOMEM;
+	return err;
+}
+
+static void free_volume(struct terrace *tr)
+{
+	u32 t;
+
+	/* What queues work on the other queues goes first. */
+	WRITE_ONCE(tr->stopping, true);
+	if (tr->refill_work.func) {
+		cancel_delayed_work_sync(&tr->tick_work);
+		cancel_work_sync(&tr->discard_work);
+		cancel_work_sync(&tr->janitor_work);
+		cancel_work_sync(&tr->refill_work);
+		cancel_work_sync(&tr->evict_work);
+	}
+	tr_stop(tr);
+	if (tr->commit_wq)
+		destroy_workqueue(tr->commit_wq);
+	if (tr->checkpoint_wq)
+		destroy_workqueue(tr->checkpoint_wq);
+	if (tr->io_wq)
+		destroy_workqueue(tr->io_wq);
+	if (tr->meta_wq)
+		destroy_workqueue(tr->meta_wq);
+	tr_close(tr);
+	if (tr->region_pool.elements)
+		tr_regions_exit(tr);
+	tr_discards_exit(tr);
+	tr_defer_exit(tr);
+	for (t = 0; t < tr->nr_tiers; t++)
+		tr_space_exit(tr, &tr->tier[t]);
+	free_percpu(tr->stats);
+	free_percpu(tr->streams);
+	kfree(tr->owner_block);
+	kvfree(tr);
+}
+
+struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti, const char **error)
+{
+	struct terrace *tr = kvzalloc(sizeof(*tr), GFP_KERNEL);
+	u64 began = ktime_get_ns();
+	int err;
+
+	*error = "out of memory";
+	if (!tr)
+		return ERR_PTR(-ENOMEM);
+	err = init_volume(tr, args, ti, error);
+	if (!err)
+		err = tr_open(tr, error);
+	if (err) {
+		free_volume(tr);
+		return ERR_PTR(err);
+	}
+	if (tr->read_only)
+		WRITE_ONCE(tr->mode, TR_MODE_READ_ONLY);
+	list_add(&tr->volumes, &volumes);
+	tr_sysfs_add(tr);
+	DMINFO("%s: activated in %llu us", tr->name, (ktime_get_ns() - began) / NSEC_PER_USEC);
+	return tr;
+}
+
+/* --- reload, suspend, stop ------------------------------------------------------------- */
+
+int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti)
+{
+	u32 t;
+
+	if (args->nr_tiers != tr->nr_tiers)
+		return -EINVAL;
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->tier[t].missing != !args->tier[t].dev ||
+		    (args->tier[t].dev && args->tier[t].dev->bdev != tr->tier[t].bdev))
+			return -EINVAL;
+	if (is_read_only(args, ti) != tr->read_only)
+		return -EINVAL;
+	/* Same devices, now held open by the new table. */
+	tr->ti = ti;
+	flush_work(&tr->event_work);	/* it may still look at the old one */
+	tr->tunes = args->tunes;
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (args->out_of_place[t])
+			tr->tier[t].atomic = false;
+	return 0;
+}
+
+void tr_volume_quiesce(struct terrace *tr)
+{
+	WRITE_ONCE(tr->stopping, true);
+	cancel_delayed_work_sync(&tr->tick_work);
+	cancel_work_sync(&tr->janitor_work);
+	WRITE_ONCE(tr->janitor_busy, false);
+	flush_work(&tr->refill_work);
+	flush_work(&tr->evict_work);
+	if (tr_writable(tr)) {
+		flush_work(&tr->discard_work);
+		tr_checkpoint(tr, true);
+	}
+	WRITE_ONCE(tr->noflush, false);
+}
+
+void tr_volume_wake(struct terrace *tr)
+{
+	WRITE_ONCE(tr->stopping, false);
+	WRITE_ONCE(tr->noflush, false);
+	if (tr_writable(tr))
+		queue_work(tr->meta_wq, &tr->refill_work);
+	if (tr_writable(tr) && !list_empty(&tr->discards))
+		queue_work(tr->meta_wq, &tr->discard_work);
+	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
+}
+
+void tr_volume_stop(struct terrace *tr)
+{
+	list_del(&tr->volumes);
+	tr_sysfs_remove(tr);
+	cancel_delayed_work_sync(&tr->tick_work);
+	free_volume(tr);
+}

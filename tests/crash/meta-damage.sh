@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Damaged superblocks, map pages and a lost fast drive: the error is precise, the rest is served, nothing old is called current.
+# vm: mode=functional memory=3G timeout=400 build=oracle
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SEED=${SEED:-1}
+META=16		# first block of the metadata area: geometry.h
+
+work() { oracle_run --seed "$SEED" --ops 150 --depth 4 --max-kb 64 --max-discard-kb 256 "$@"; }
+# scribble DEVICE BLOCK: what was there is gone
+scribble() { dd if=/dev/urandom of="$1" bs=4k seek="$2" count=1 oflag=direct conv=notrunc status=none; }
+save() { dd if="$1" of="/dev/shm/block$2" bs=4k skip="$2" count=1 iflag=direct status=none; }
+restore() { dd if="/dev/shm/block$2" of="$1" bs=4k seek="$2" count=1 oflag=direct conv=notrunc status=none; }
+generation() { vol_get generation; }
+
+vol_drives 64 256
+fast=/dev/mapper/fast
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M
+vol_up commit_ms=100
+check_eq "mirror" "$(vol_get mirror)" lazy
+oracle_new "$SEED"
+work
+vol_down
+
+# the newest superblock is gone: the one before and the longer journal say the same
+vol_up
+newest=$(($(generation) % 2))
+vol_down
+scribble $fast $((META + newest))
+klog_expect 'superblock . of metadata copy 0 is not usable'
+vol_up commit_ms=100
+oracle_clean
+work
+vol_down
+vol_check
+vol_up
+oracle_clean
+vol_down
+pass "the older superblock serves when the newest is damaged"
+
+# both gone: only the lazy mirror is left, which is certain after a clean stop
+lose() {
+	save $fast $META
+	save $fast $((META + 1))
+	scribble $fast $META
+	scribble $fast $((META + 1))
+}
+regain() {
+	restore $fast $META
+	restore $fast $((META + 1))
+}
+
+klog_allow 'lazy metadata mirror'
+lose
+expect_fail . vol_up
+klog_has 'Only the lazy metadata mirror is left: the volume can be opened read-only' || die "no word about the superblocks"
+vol_up read_only
+oracle_clean --keep
+vol_down
+regain
+pass "the lazy mirror serves who reads, after a clean stop"
+
+# and behind after anything else: refused
+vol_up commit_ms=100
+work
+vol_cut
+lose
+expect_fail . vol_up read_only
+klog_has 'it is behind: salvage the volume' || die "a lazy mirror that is behind is not named"
+regain
+vol_up commit_ms=100
+oracle_crash
+work
+vol_down
+vol_check
+pass "a lazy mirror that is behind is refused"
+
+# one map page: its region reads as errors, its neighbours are served
+REGION=$((4 << 20))
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
+vol_up
+dd if=/dev/shm/data of=$VOL bs=1M count=12 oflag=direct status=none
+vol_down
+# every page of region 1 there is, older ones included
+pages=$(python3 - $fast $META <<- 'EOF'
+	import os, struct, sys
+	disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
+	for block in range(meta, meta + 4096):
+	    page = os.pread(disk, 4096, block * 4096)
+	    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
+	    if magic == 0x50414d54 and index == 1:
+	        print(block)
+	EOF
+)
+[ "$pages" ] || die "no map page of region 1 found"
+for page in $pages; do scribble $fast "$page"; done
+klog_expect 'map page of region 1 is damaged'
+vol_up
+at() { dd if="$VOL" bs=4k iflag=count_bytes,skip_bytes,direct skip="$1" count="$2" status=none; }
+at 0 $REGION | cmp -n $REGION - /dev/shm/data
+at $((2 * REGION)) $REGION | cmp -i 0:$((2 * REGION)) -n $REGION - /dev/shm/data
+expect_fail 'Input/output error' at $REGION 4096
+expect_fail 'Input/output error' dd if=/dev/shm/data of=$VOL bs=4k seek=1024 count=1 oflag=direct
+check_eq "mode" "$(vol_get mode)" write
+dd if=/dev/shm/data of=$VOL bs=1M count=4 oflag=direct status=none
+vol_message checkpoint
+vol_down
+vol_up
+at 0 $REGION | cmp -n $REGION - /dev/shm/data
+expect_fail 'Input/output error' at $REGION 4096
+vol_down
+pass "a damaged map page fails its own region only"

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A metadata copy that fails is dropped, never believed again, and nothing that was promised is lost with it.
+# vm: mode=functional memory=3G timeout=400 build=oracle
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SEED=${SEED:-1}
+
+# two fast tiers: the second holds the synchronous mirror
+setup() {
+	mkdrive fast ram 64 lbs=4096 group=pc
+	mkdrive next ram 64 lbs=4096 group=pc
+	mkdrive slow ram 256 lbs=4096 group=pc
+	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/next /dev/mapper/slow)
+	vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "nvme:slots:atomic=${VOL_DRIVES[1]}" \
+		--tier "hdd:shelves:atomic=${VOL_DRIVES[2]}" --journal 1M
+}
+
+teardown() {
+	rmdrive fast
+	rmdrive next
+	rmdrive slow
+}
+
+work() { oracle_run --seed "$SEED" --ops 150 --depth 4 --max-kb 64 --max-discard-kb 256 "$@"; }
+
+setup
+vol_up commit_ms=100
+check_eq "mirror" "$(vol_get mirror)" sync
+oracle_new "$SEED"
+work
+vol_message checkpoint
+work
+vol_cut
+vol_check
+vol_up commit_ms=100
+check_eq "mirror after a power cut" "$(vol_get mirror)" sync
+oracle_crash
+pass "both copies survive a power cut"
+
+# the mirror's drive fails every write to its metadata
+klog_expect 'metadata there is no longer kept up'
+klog_allow 'drive next'
+work
+drive next error add write 128 4000
+work
+vol_message commit
+check_eq "mirror" "$(vol_get mirror)" degraded
+check_eq "mode" "$(vol_get mode)" write
+oracle_clean --touched
+drive next error clear
+work				# only the first copy has it
+klog_expect 'is stale .*: not used'
+vol_cut
+vol_up commit_ms=100
+oracle_crash
+check_eq "mirror that was left behind" "$(vol_get mirror)" degraded
+work
+vol_down
+vol_up
+oracle_clean
+vol_down
+pass "a mirror that failed is left behind, and not believed later"
+teardown
+
+# the same with the primary
+setup
+vol_up commit_ms=100
+oracle_new "$SEED"
+work
+drive fast error add write 128 4000
+klog_allow 'drive fast'
+work
+vol_message commit
+check_eq "mirror" "$(vol_get mirror)" degraded
+check_eq "mode" "$(vol_get mode)" write
+drive fast error clear
+work
+vol_cut
+vol_up commit_ms=100
+oracle_crash
+work
+vol_down
+vol_up
+oracle_clean
+vol_down
+pass "the mirror takes over from a primary that failed"

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A write with FUA and no flush behind it survives a power cut, on new, moved and unflushed mappings alike.
+# vm: mode=functional memory=3G timeout=400 build=oracle long
+#
+# On a block device the kernel follows every synchronous write by a flush. A
+# file on xfs gives FUA alone: overwriting written extents with O_DIRECT and
+# RWF_DSYNC. The file is first laid on the shelves, as a stream, so that an
+# overwrite makes a new mapping, and the next one hits it before its commit.
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+need xfs
+need_cmd mkfs.xfs
+SEED=${SEED:-1}
+CUTS=${CUTS:-3}
+RANDOM=$SEED
+M=/dev/shm/mnt
+FILE=$M/file
+MB=24
+mkdir -p $M
+
+fuas() { echo $(($(drive_get fast fuas) + $(drive_get slow fuas))); }
+flushes() { echo $(($(drive_get fast flushes) + $(drive_get slow flushes))); }
+
+# try DRIVE-PARAMS FORMAT-WORD
+try() {
+	local cut status
+	# shellcheck disable=SC2086 # a list
+	vol_drives 64 512 $1
+	vol_format --tier "optane:slots:$2=${VOL_DRIVES[0]}" --tier "hdd:shelves:$2=${VOL_DRIVES[1]}"
+	vol_up stream_kb=1024 commit_ms=60000
+	mkfs.xfs -q -f -s size=4096 "$VOL"
+	for ((cut = 0; cut < CUTS; cut++)); do
+		mount -t xfs "$VOL" $M
+		# shellcheck disable=SC2015
+		[ ! -e $FILE ] || rm $FILE
+		dd if=/dev/zero of=$FILE bs=1M count=$MB oflag=direct status=none
+		sync
+		rm -f "$LEDGER" "$LEDGER.log"
+		oracle create --ledger "$LEDGER" --blocks $((MB * 256)) --seed "$SEED"
+		local before_fua before_flush
+		before_fua=$(fuas) before_flush=$(flushes)
+		drive fast arm write $((RANDOM % 300 + 20))
+		status=0
+		oracle run --ledger "$LEDGER" --device "$FILE" --seed $RANDOM --ops 250 --depth 4 --max-kb 32 --hot 60 --overlap 0 \
+			--weights write=10,fua=10,read=5 > /dev/null || status=$?
+		[ "$status" = 0 ] || [ "$status" = 3 ] || die "the oracle says $status"
+		drive_cut fast
+		echo "cut $cut: $(($(fuas) - before_fua)) FUA writes and $(($(flushes) - before_flush)) flushes reached the drives"
+		umount $M || umount -l $M
+		dmr vol
+		drive_revive fast
+		drive fast disarm
+		vol_check > /dev/null
+		vol_up stream_kb=1024 commit_ms=60000
+		mount -t xfs "$VOL" $M
+		oracle verify --ledger "$LEDGER" --device $FILE --crash || { cp "$LEDGER" "$LEDGER.log" "$OUT/"; die "a FUA write is lost (cut $cut)"; }
+		umount $M
+	done
+	vol_down
+	rmdrive fast
+	rmdrive slow
+}
+
+try "survive=0 tear=0" atomic
+pass "in place"
+try "atom=512 tear=50" noatomic
+pass "out of place"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reads everything back and compares it with the ledger: exactly, after a
+ * clean stop, or with what may survive, after a crash. What is found is then
+ * entered into the ledger as what is there, durably: another crash must not
+ * change it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "oracle.h"
+
+#define PIECE	256u	/* blocks read at once */
+
+struct pass {
+	const struct options *o;
+	struct ledger *l;
+	struct device device;
+	char *data;
+	uint64_t checked, wrong, changed;
+};
+
+static void wrong(struct pass *p, const char *what)
+{
+	if (p->wrong++ < p->o->limit)
+		printf("oracle: BROKEN: %s\n", what);
+}
+
+static void check_block(struct pass *p, uint32_t block, const void *data)
+{
+	uint64_t value;
+	const char *what = judge(p->l, block, data, p->o->crash, UINT64_MAX, &value);
+
+	p->checked++;
+	if (what)
+		wrong(p, what);
+	else if (!p->o->keep)
+		ledger_settle(p->l, block, value);
+}
+
+static void check_run(struct pass *p, uint32_t first, uint32_t count)
+{
+	ssize_t got = pread(p->device.fd, p->data, count * (size_t)STAMP_BLOCK, (off_t)first * STAMP_BLOCK);
+	char text[120];
+	uint32_t k;
+
+	if (got != (ssize_t)(count * (size_t)STAMP_BLOCK)) {
+		snprintf(text, sizeof(text), "blocks %u+%u cannot be read: %s", first, count, got < 0 ? strerror(errno) : "short read");
+		wrong(p, text);
+		return;
+	}
+	for (k = 0; k < count; k++)
+		check_block(p, first + k, p->data + k * (size_t)STAMP_BLOCK);
+}
+
+static bool wanted(const struct pass *p, uint32_t block)
+{
+	if (!p->o->touched || ledger_touched(p->l, block))
+		return true;
+	return p->o->sample && stamp_mix(p->o->seed ^ block / 8) % p->o->sample == 0;
+}
+
+int verify(const struct options *o, struct ledger *l)
+{
+	struct pass p = { .o = o, .l = l };
+	uint32_t end = ledger_blocks(l), block, n;
+
+	device_open(&p.device, o->device, false);
+	if (p.device.bytes / STAMP_BLOCK < end)
+		trouble("%s is smaller than the ledger's %u blocks", o->device, end);
+	p.data = io_buffer(PIECE * (size_t)STAMP_BLOCK);
+	for (block = 0; block < end; block += n) {
+		for (n = 0; n < PIECE && block + n < end && wanted(&p, block + n); n++)
+			;
+		if (n)
+			check_run(&p, block, n);
+		else
+			n = 1;
+	}
+	free(p.data);
+	close(p.device.fd);
+	if (!o->quiet || p.wrong)
+		printf("oracle: %s: %llu blocks checked, %llu wrong\n", o->crash ? "after a crash" : "after a clean stop",
+		       (unsigned long long)p.checked, (unsigned long long)p.wrong);
+	return p.wrong ? EXIT_BROKEN : EXIT_GOOD;
+}

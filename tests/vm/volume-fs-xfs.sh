@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# xfs lives on a volume: files, renames, holes, trims; fsck is clean and synced files whole after clean stops and power cuts.
+# vm: mode=functional memory=3G timeout=300 build=oracle long
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/volume-fs.bash"
+
+need xfs
+need_cmd mkfs.xfs xfs_repair
+fs_life xfs

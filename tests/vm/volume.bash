@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Volumes for scripts that run inside the virtual machine; sourced after
+# tests/vm/lib.sh. One volume at a time, /dev/mapper/vol on two drives.
+#
+# vol_ram FAST_MB SLOW_MB		RAM disks as drives: fast, no power cut
+# vol_drives FAST_MB SLOW_MB [KEY=VALUE...]	drive models that lose power together
+# vol_format [ARG...]			terracectl format of them (default: optane + hdd, atomic)
+# vol_table [OPTION...]			print the table line, with options
+# vol_up [OPTION...], vol_down		create and remove it; vol_up loads the module
+# vol_reload [OPTION...]		load a table, suspend, resume
+# vol_check [ARG...]			terracectl check --full must find nothing
+# vol_cut				power off; remove the volume; power on
+# vol_get WORD				print a value of the status line
+# vol_tier N WORD			... of what it says of one tier
+# vol_message WORD...			dmsetup message
+# terracectl ARG..., oracle ARG...	the programs, from RAM
+# oracle_new [SEED]			a new ledger of the volume, which must hold zeros
+# oracle_run, oracle_clean, oracle_crash ARG...	run; verify after a clean stop, after a crash
+#
+# shellcheck shell=bash disable=SC2119,SC2120
+
+. "$TERRACE_TREE/tests/drive/drive.sh"
+
+VOL=/dev/mapper/vol
+LEDGER=/dev/shm/ledger
+export VOL_DRIVES=()
+VOL_TABLE=
+PATH=$TERRACE_TREE/build:$PATH in_ram terracectl oracle
+modprobe dm_mod
+
+terracectl() { from_ram terracectl "$@"; }
+oracle() { from_ram oracle "$@"; }
+
+# ---- drives ----
+
+vol_ram() {
+	mkram fast "$1"
+	mkram slow "$2"
+	VOL_DRIVES=(/dev/ram/fast /dev/ram/slow)
+}
+
+vol_drives() {
+	local fast=$1 slow=$2
+	shift 2
+	mkdrive fast ram "$fast" lbs=4096 group=pc "$@"
+	mkdrive slow ram "$slow" lbs=4096 group=pc "$@"
+	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/slow)
+}
+
+# ---- the volume ----
+
+vol_format() {
+	local said
+	[ $# -gt 0 ] || set -- --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"
+	said=$(terracectl format --force --name vol "$@") || die "terracectl format $*: $said"
+	VOL_TABLE=$(sed -n "s/^dmsetup create vol --table '\(.*\)'$/\1/p" <<< "$said")
+	[ "$VOL_TABLE" ] || die "terracectl format printed no table: $said"
+}
+
+# 0 SIZE terrace META N {DEV CLASS KIND}... NOPTS OPT...
+vol_table() {
+	local words
+	read -ra words <<< "$VOL_TABLE"
+	local at=$((5 + 3 * words[4]))
+	echo "${words[*]:0:at} $((${words[at]:-0} + $#)) ${words[*]:at+1} $*"
+}
+
+vol_up() {
+	[ -d /sys/module/dm_terrace ] || load_terrace
+	dmc vol "$(vol_table "$@")"
+}
+
+vol_down() { dmr vol; }
+
+vol_reload() {
+	dmsetup load vol --table "$(vol_table "$@")"
+	dmsetup suspend --noudevsync vol
+	dmsetup resume --noudevsync --noudevrules vol
+}
+
+vol_check() {
+	local said
+	said=$(terracectl check --full "$@" "${VOL_DRIVES[@]}" 2>&1) || { echo "$said"; die "terracectl check --full finds problems"; }
+	echo "$said" | tail -1
+}
+
+vol_cut() {
+	drive_cut fast
+	dmr vol
+	drive_revive fast
+}
+
+vol_status() { dmsetup status --noflush vol; }
+vol_get() { vol_status | tr ' ' '\n' | sed -n "s/^$1=//p" | grep . || die "status has no word $1: $(vol_status)"; }
+vol_tier() {
+	vol_status | tr ' ' '\n' | awk -F= -v t="^$1:" -v w="$2" '/^[0-9]+:/ { on = $0 ~ t } on && $1 == w { print $2; exit }' |
+		grep . || die "status has no word $2 of tier $1: $(vol_status)"
+}
+vol_message() { dmsetup message vol 0 "$*"; }
+
+# ---- the oracle ----
+
+oracle_new() {
+	rm -f "$LEDGER" "$LEDGER.log"
+	oracle create --ledger "$LEDGER" --device "$VOL" --seed "${1:-1}"
+}
+
+# what it did before, on a broken promise, is worth keeping
+oracle_keep() {
+	[ "$1" != 1 ] || cp "$LEDGER.log" "$LEDGER" "$OUT/" 2> /dev/null || true
+	return "$1"
+}
+
+oracle_run() { oracle run --ledger "$LEDGER" --device "$VOL" "$@" || oracle_keep $?; }
+oracle_clean() { oracle verify --ledger "$LEDGER" --device "$VOL" --clean "$@" || oracle_keep $?; }
+oracle_crash() { oracle verify --ledger "$LEDGER" --device "$VOL" --crash "$@" || oracle_keep $?; }
