@@ -31,7 +31,8 @@
 #define TERRACE_CHUNK_SHIFT		14	/* blocks of a chunk (a shelf), log2 */
 #define TERRACE_CHUNK_BLOCKS		16384u	/* 64 MiB */
 #define TERRACE_MAX_TIERS		8
-#define TERRACE_MAX_PACKS		4	/* of one region */
+#define TERRACE_MAX_PACKS		4	/* of one region, when no move runs */
+#define TERRACE_PACK_SLOTS		8	/* of one region: crashes may leave some more */
 #define TERRACE_UUID_BYTES		16
 #define TERRACE_NAME_BYTES		64
 
@@ -219,8 +220,8 @@ struct terrace_space_disk {
  *   PLACES  presence bitmap (128 bytes), then 5 bytes per present block, in
  *           block order: its place. In a slot, or loose on a shelf.
  *   HOME    bitmap (128 bytes) per home tier: the block is at its home there.
- *   CLEAN   bitmap (128 bytes): a place that also has a valid packed copy.
- *   PACKS   struct terrace_pack_ref_disk, newest first.
+ *   PACKS   struct terrace_pack_ref_disk, newest (highest id) first.
+ * A block that is live in a pack and has a place too is a clean slot.
  */
 #define TERRACE_MAP_MAGIC		0x50414d54u	/* "TMAP" */
 #define TERRACE_MAP_MAX_BLOCKS		3u
@@ -228,8 +229,7 @@ struct terrace_space_disk {
 enum terrace_section {
 	TERRACE_SECTION_PLACES	= 1,
 	TERRACE_SECTION_HOME	= 2,
-	TERRACE_SECTION_CLEAN	= 3,
-	TERRACE_SECTION_PACKS	= 4,
+	TERRACE_SECTION_PACKS	= 3,
 };
 
 struct terrace_section_disk {
@@ -238,12 +238,18 @@ struct terrace_section_disk {
 	__le32	bytes;				/*   4: of the payload, without padding */
 };						/*   8 */
 
+/* Of all packs of a region at most one has a block live. A pack holds the
+ * value of its live blocks; what else it contains is garbage.
+ */
 struct terrace_pack_ref_disk {
 	__le64	id;				/*   0 */
 	__le64	place;				/*   8: first block of the run */
-	__le32	blocks;				/*  16 */
-	__le32	header_crc;			/*  20 */
-};						/*  24 */
+	__le64	index_place;			/*  16: of the index copy, or TERRACE_NO_PLACE */
+	__le16	blocks;				/*  24: of the run */
+	__le16	index_blocks;			/*  26: of the index copy, 0: none */
+	__le32	header_crc;			/*  28 */
+	__le64	live[TERRACE_REGION_BLOCKS / 64]; /* 32 */
+};						/* 160 */
 
 struct terrace_map_disk {
 	struct terrace_page_disk head;		/*   0 */
@@ -282,17 +288,24 @@ enum terrace_record {
 	TERRACE_RECORD_UNMAP	= 2,	/* block+i is nowhere (before: old+i) */
 	TERRACE_RECORD_DISCARD	= 3,	/* regions block .. block+new-1 are empty */
 	TERRACE_RECORD_RESIZE	= 4,	/* virtual_blocks is new */
-	TERRACE_RECORD_PACK_ADD	= 5,	/* region block: pack id in `old`, run in new, nr blocks */
-	TERRACE_RECORD_PACK_DROP = 6,	/* region block: pack id in `old`, run in new, nr blocks */
+	TERRACE_RECORD_PACK_ADD	= 5,	/* region block: pack id in `old`, run in new, header CRC in aux */
+	TERRACE_RECORD_PACK_DROP = 6,	/* region block: pack id in `old`, run in new; no block is live in it */
 	TERRACE_RECORD_HOME_SET	= 7,	/* block+i is at home on tier aux (before: old+i) */
 	TERRACE_RECORD_HOME_CLEAR = 8,
-	TERRACE_RECORD_CLEAN	= 9,	/* block+i: new+i is a clean copy of pack id old */
+	TERRACE_RECORD_CLEAN	= 9,	/* block+i is live in pack id `old`, new+i is a copy of it */
+	TERRACE_RECORD_PACKED	= 10,	/* block+i is live in pack id `new`, and nowhere else (before: old+i) */
+	TERRACE_RECORD_PACKED_MASK = 11, /* the same for blocks block+b, b the bits of `old`; they had no place */
+	TERRACE_RECORD_INDEX_ADD = 12,	/* region block: pack id in `old`, copy of its index in new */
+	TERRACE_RECORD_INDEX_DROP = 13,	/* the same, gone */
 };
+
+/* aux of a CLEAN record */
+#define TERRACE_CLEAN_KEPT		(1u << 0) /* the blocks were at new+i before: no room is taken */
 
 struct terrace_record_disk {
 	__u8	type;				/*   0 */
 	__u8	flags;				/*   1 */
-	__le16	nr;				/*   2: blocks, 1 .. 1024 */
+	__le16	nr;				/*   2: blocks, 1 .. 1024; runs of packs: .. 2048 */
 	__le32	aux;				/*   4 */
 	__le64	block;				/*   8 */
 	__le64	new;				/*  16 */
@@ -359,5 +372,63 @@ struct terrace_table_disk {
 	__u8	unused[10];			/*  54 */
 	__le64	owner[TERRACE_TABLE_OWNERS];	/*  64 */
 };						/* 4096 */
+
+/* --- packs --------------------------------------------------------------- */
+
+/* A pack: a run of blocks on a shelf that holds compressed blocks of one
+ * region. First the header, as long as it needs to be, padded to a block, then
+ * the payload, cluster after cluster without gaps, then padding.
+ *
+ * Slots number the blocks of a pack: cluster c holds slots c << shift to
+ * (c + 1) << shift, the last cluster perhaps fewer. A cluster is compressed in
+ * segments, each on top of the ones before it: slot 0 | slots 1-3 | 4-15. So
+ * its first blocks are read, checked and decoded without the others.
+ *
+ * Behind the fixed part, C = clusters, S = shift / 2 + 1 segments in each:
+ *   __le32 offset[(C + 15) / 16]  in the payload, of every 16th cluster
+ *   __le32 crc[C * S]             of the segment's bytes as stored
+ *   __le16 length[C * S]          of the segment as stored; 0 in all segments
+ *                                 of a cluster: stored raw (and where the
+ *                                 last cluster has no blocks for a segment)
+ *   __le16 slot[nr_blocks]        of each block, in block order; not there if
+ *                                 shift is 0: then slot = rank
+ * The CRC is over the first `bytes` bytes. They are also the index that is
+ * kept in memory and on the fastest tier.
+ */
+#define TERRACE_PACK_MAGIC		0x4b415054u	/* "TPAK" */
+#define TERRACE_PACK_VERSION		1
+#define TERRACE_PACK_MAX_BLOCKS		2048u	/* of a run, padding included */
+#define TERRACE_PACK_HEADER_BLOCKS	2u	/* at most */
+#define TERRACE_PACK_MAX_SHIFT		4	/* of a cluster: 0, 2 or 4 */
+#define TERRACE_PACK_MAX_SEGMENTS	3u
+#define TERRACE_PACK_GROUP		16u	/* clusters per offset */
+
+enum terrace_codec {
+	TERRACE_CODEC_NONE	= 0,
+	TERRACE_CODEC_LZ4	= 1,	/* linked LZ4 blocks, one a segment */
+	TERRACE_CODEC_ZSTD	= 2,	/* one frame a cluster, flushed behind each segment */
+};
+
+struct terrace_pack_disk {
+	__le32	magic;				/*   0 */
+	__le32	crc;				/*   4 */
+	__u8	volume_uuid[TERRACE_UUID_BYTES]; /*  8 */
+	__le64	id;				/*  24: never reused */
+	__le64	place;				/*  32: of this very block */
+	__le64	region;				/*  40 */
+	__le64	record_seq;			/*  48: no newer than its PACK_ADD record */
+	__le32	bytes;				/*  56: of the header, tables included */
+	__le32	payload_bytes;			/*  60 */
+	__le16	blocks;				/*  64: of the run: header, payload, padding */
+	__le16	nr_blocks;			/*  66: packed in it */
+	__le16	nr_clusters;			/*  68 */
+	__le16	version;			/*  70 */
+	__u8	codec;				/*  72: enum terrace_codec */
+	__u8	level;				/*  73: as ordered, for information */
+	__u8	shift;				/*  74: blocks of a cluster, log2 */
+	__u8	unused[53];			/*  75 */
+	__le64	bitmap[TERRACE_REGION_BLOCKS / 64]; /* 128: blocks of the region that are in it */
+	__u8	tables[];			/* 256 */
+};
 
 #endif

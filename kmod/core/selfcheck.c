@@ -112,9 +112,12 @@ SIZE(terrace_section_disk, 8);
 
 AT(terrace_pack_ref_disk, id, 0);
 AT(terrace_pack_ref_disk, place, 8);
-AT(terrace_pack_ref_disk, blocks, 16);
-AT(terrace_pack_ref_disk, header_crc, 20);
-SIZE(terrace_pack_ref_disk, 24);
+AT(terrace_pack_ref_disk, index_place, 16);
+AT(terrace_pack_ref_disk, blocks, 24);
+AT(terrace_pack_ref_disk, index_blocks, 26);
+AT(terrace_pack_ref_disk, header_crc, 28);
+AT(terrace_pack_ref_disk, live, 32);
+SIZE(terrace_pack_ref_disk, 160);
 
 AT(terrace_map_disk, head, 0);
 AT(terrace_map_disk, bytes, 64);
@@ -179,6 +182,26 @@ AT(terrace_table_disk, unused, 54);
 AT(terrace_table_disk, owner, 64);
 SIZE(terrace_table_disk, 4096);
 
+AT(terrace_pack_disk, magic, 0);
+AT(terrace_pack_disk, crc, 4);
+AT(terrace_pack_disk, volume_uuid, 8);
+AT(terrace_pack_disk, id, 24);
+AT(terrace_pack_disk, place, 32);
+AT(terrace_pack_disk, region, 40);
+AT(terrace_pack_disk, record_seq, 48);
+AT(terrace_pack_disk, bytes, 56);
+AT(terrace_pack_disk, payload_bytes, 60);
+AT(terrace_pack_disk, blocks, 64);
+AT(terrace_pack_disk, nr_blocks, 66);
+AT(terrace_pack_disk, nr_clusters, 68);
+AT(terrace_pack_disk, version, 70);
+AT(terrace_pack_disk, codec, 72);
+AT(terrace_pack_disk, level, 73);
+AT(terrace_pack_disk, shift, 74);
+AT(terrace_pack_disk, unused, 75);
+AT(terrace_pack_disk, bitmap, 128);
+AT(terrace_pack_disk, tables, 256);
+
 /* Numbers that hang together. */
 static_assert(TERRACE_BLOCK_BYTES == 1u << TERRACE_BLOCK_SHIFT);
 static_assert(TERRACE_BLOCK_BYTES / 512 == TERRACE_BLOCK_SECTORS);
@@ -195,10 +218,18 @@ static_assert(TERRACE_MAP_MAX_BLOCKS <= TERRACE_ENTRY_LEN_MASK);
 static_assert((TERRACE_MAX_PLACE_INDEX << TERRACE_PLACE_TIER_BITS | (TERRACE_MAX_TIERS - 1)) <
 	      TERRACE_NO_PLACE);
 
-/* The largest map page: places, a home and a clean bitmap for each, packs. */
+/* The largest header of a pack: one segment for each block, no slots. */
+static_assert(sizeof(struct terrace_pack_disk) +
+	      TERRACE_REGION_BLOCKS / TERRACE_PACK_GROUP * 4 + TERRACE_REGION_BLOCKS * (4 + 2) <=
+	      TERRACE_PACK_HEADER_BLOCKS * TERRACE_BLOCK_BYTES);
+/* The largest run: nothing shrinks. What is left is for alignment. */
+static_assert(TERRACE_PACK_HEADER_BLOCKS + TERRACE_REGION_BLOCKS <= TERRACE_PACK_MAX_BLOCKS);
+static_assert(TERRACE_PACK_MAX_SEGMENTS == TERRACE_PACK_MAX_SHIFT / 2 + 1);
+
+/* The largest map page: places, a home bitmap for each tier, packs. */
 static_assert(sizeof(struct terrace_map_disk) +
 	      sizeof(struct terrace_section_disk) + 128 + 5 * TERRACE_REGION_BLOCKS +
-	      (TERRACE_MAX_TIERS + 1) * (sizeof(struct terrace_section_disk) + 128) +
+	      TERRACE_MAX_TIERS * (sizeof(struct terrace_section_disk) + 128) +
 	      sizeof(struct terrace_section_disk) +
-	      TERRACE_MAX_PACKS * sizeof(struct terrace_pack_ref_disk) <=
+	      TERRACE_PACK_SLOTS * sizeof(struct terrace_pack_ref_disk) <=
 	      TERRACE_MAP_MAX_BLOCKS * TERRACE_BLOCK_BYTES);
