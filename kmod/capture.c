@@ -50,7 +50,7 @@ static void encode_region(struct terrace *tr, struct tr_region *region, struct t
 	lockdep_assert_held(&region->lock);
 	tr_page_start(out->page, &id, out->entry.blocks, region->last_seq, generation,
 		      tr->super.volume_uuid);
-	tr_map_encode(out->page, &region->leaf, region->age);
+	tr_map_encode(out->page, &region->leaf, NULL, region->age);
 	out->entry.age = region->age;
 	out->entry.seq = region->last_seq;
 	out->entry.count = on_slots(tr, &region->leaf);
@@ -77,7 +77,7 @@ static void capture_region(struct terrace *tr, struct tr_batch *batch, struct tr
 	region->flags |= TR_REGION_WRITING;
 	out->first_dirty_seq = region->first_dirty_seq;
 	if (region->leaf.nr) {
-		tr_batch_trim(batch, out, tr_map_page_blocks(&region->leaf));
+		tr_batch_trim(batch, out, tr_map_page_blocks(&region->leaf, NULL));
 		encode_region(tr, region, out, generation);
 	} else {
 		tr_batch_trim(batch, out, 0);

@@ -179,6 +179,7 @@ static u32 points_to(const struct tr_record *record)
 	switch (record->type) {
 	case TERRACE_RECORD_MAP:
 	case TERRACE_RECORD_PACK_ADD:
+	case TERRACE_RECORD_INDEX_ADD:
 	case TERRACE_RECORD_CLEAN:
 		return BIT(tr_place_tier(record->new));
 	case TERRACE_RECORD_HOME_SET:
@@ -193,9 +194,11 @@ static bool frees(const struct tr_record *record)
 	switch (record->type) {
 	case TERRACE_RECORD_MAP:
 	case TERRACE_RECORD_UNMAP:
+	case TERRACE_RECORD_PACKED:
 	case TERRACE_RECORD_HOME_SET:
 		return record->old != TR_NO_PLACE;
 	case TERRACE_RECORD_PACK_DROP:
+	case TERRACE_RECORD_INDEX_DROP:
 		return true;
 	default:
 		return false;

@@ -312,10 +312,10 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 	u64 data_blocks[TERRACE_MAX_TIERS];
 	struct tr_array *array;
 	bool high;
-	u32 nr, cap, t;
+	u32 nr, nr_packs, cap, t;
 	int err;
 
-	err = tr_map_places(page, bytes, &nr, &high);
+	err = tr_map_room(page, bytes, &nr, &high, &nr_packs);
 	if (err)
 		return err;
 	for (t = 0; t < tr->nr_tiers; t++)
@@ -323,7 +323,8 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 	cap = tr_leaf_room(nr);
 	array = array_alloc(tr, cap, high);
 	tr_leaf_replace(&region->leaf, array->low, array_high(array, cap, high), cap);
-	return tr_map_decode(page, bytes, &region->leaf, &region->age, data_blocks, tr->nr_tiers);
+	return tr_map_decode(page, bytes, &region->leaf, NULL, &region->age, data_blocks,
+			     tr->nr_tiers);
 }
 
 /* Lays what recovery found over the loaded page. */
@@ -334,7 +335,7 @@ static void load_delta(struct terrace *tr, struct tr_region *region, const struc
 
 	if (room > region->leaf.nr || high)
 		tr_region_grow(tr, region, max_t(s32, room - region->leaf.nr, 1), high);
-	tr_delta_overlay(delta, &region->leaf);
+	tr_delta_overlay(delta, &region->leaf, NULL);
 }
 
 /* From here on a checkpoint writes the page that @delta asks for; not before a

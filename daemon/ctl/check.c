@@ -68,6 +68,8 @@ static void print_summary(const struct check *c)
 	if (c->vol.super && c->full)
 		printf("; %llu regions, %llu blocks mapped, %llu discarded and not yet freed", c->regions,
 		       c->mapped_blocks, c->discarded_blocks);
+	if (c->packs)
+		printf("; %llu packs with %llu blocks", c->packs, c->packed_blocks);
 	printf(": %s", f->problems ? "" : "sound\n");
 	if (f->problems)
 		printf("%llu problem%s\n", f->problems, f->problems == 1 ? "" : "s");
@@ -105,6 +107,8 @@ static void print_json(const struct check *c)
 		add_number(o, "regions", c->regions);
 		add_number(o, "mapped_blocks", c->mapped_blocks);
 		add_number(o, "discarded_blocks", c->discarded_blocks);
+		add_number(o, "packs", c->packs);
+		add_number(o, "packed_blocks", c->packed_blocks);
 		for (u32 i = 0; i < c->vol.super->nr_tiers; i++)
 			json_object_array_add(used, json_object_new_uint64(c->tier[i].used_blocks));
 		json_object_object_add(o, "used_blocks", used);

@@ -7,6 +7,7 @@
  *   check_space.c    --full: space pages, and the journal's word on them
  *   check_map.c      --full: map pages and the journal laid over them, every
  *                    place against the space pages
+ *   check_packs.c    --full: each pack against the map, byte by byte
  *   check_suspects.c --full: who lives at the places that are wrong
  *   check_owners.c   --owners: what the shelves say about themselves
  *   check_mirror.c   the mirror against the primary
@@ -84,6 +85,7 @@ struct check {
 	u64 **window;
 
 	u64 mapped_blocks, discarded_blocks, regions;
+	u64 packs, packed_blocks;
 };
 
 void check_journal(struct check *c);
@@ -111,10 +113,16 @@ void check_map_rest(struct check *c);
 void check_map_again(struct check *c, enum check_walk walk);
 void check_map_free(struct check *c);
 
+/* A region's packs after replay. @kept: not NULL if a discard took all other
+ * blocks of it.
+ */
+void check_packs(struct check *c, u64 region, const struct tr_packs *packs, const u64 *kept);
+
 struct suspect *check_suspect(struct check *c, u64 place, bool twice);
 /* Finds the users of all suspects and prints the problems. */
 void check_suspects(struct check *c);
-/* Block @block lives at @place. */
+/* Block @block lives at @place: its number, or CHECK_PACK and a pack's id. */
+#define CHECK_PACK	(1ull << 63)
 void check_suspects_user(struct check *c, u64 block, u64 place);
 
 void check_owners(struct check *c);

@@ -11,10 +11,14 @@
 
 #include "check.h"
 
-/* Places of one region, with room for all of them. */
+/* Places and packs of one region, with room for all of them. */
 struct room {
 	u32 low[TERRACE_REGION_BLOCKS];
 	u8 high[TERRACE_REGION_BLOCKS];
+	union {
+		struct tr_packs packs;
+		u8 bytes[sizeof(struct tr_packs) + TERRACE_PACK_SLOTS * sizeof(struct tr_pack)];
+	};
 };
 
 static void leaf_with_room(struct tr_leaf *leaf, struct room *room)
@@ -23,6 +27,21 @@ static void leaf_with_room(struct tr_leaf *leaf, struct room *room)
 	leaf->low = room->low;
 	leaf->high = room->high;
 	leaf->cap = TERRACE_REGION_BLOCKS;
+	tr_packs_init(&room->packs, TERRACE_PACK_SLOTS);
+}
+
+/* As many as a region's records name; the room stays for the next region. */
+static void delta_pack_room(struct tr_delta *delta, const struct tr_record *record)
+{
+	static struct tr_delta_pack *packs;
+	static u32 cap;
+
+	if (tr_delta_room_packs(delta, record) > cap) {
+		cap = 2 * cap + 16;
+		packs = ctl_realloc(packs, cap * sizeof(*packs));
+	}
+	delta->packs = packs;
+	delta->cap_packs = cap;
 }
 
 /* ---- the journal, sorted by region -------------------------------------------------- */
@@ -30,6 +49,7 @@ static void leaf_with_room(struct tr_leaf *leaf, struct room *room)
 static void sort_record(void *ctx, const struct tr_record *record, u64 seq, u64 block, u32 i)
 {
 	struct check *c = ctx;
+	u64 region;
 
 	switch (record->type) {
 	case TERRACE_RECORD_RESIZE:
@@ -39,16 +59,10 @@ static void sort_record(void *ctx, const struct tr_record *record, u64 seq, u64 
 			.record = *record, .seq = seq,
 		};
 		return;
-	case TERRACE_RECORD_PACK_ADD:
-	case TERRACE_RECORD_PACK_DROP:
-		c->records[c->nr_records++] = (struct region_record){
-			.region = record->block, .seq = seq, .block = block, .i = i,
-		};
-		return;
 	default:
+		tr_record_region(record, &region);
 		c->records[c->nr_records++] = (struct region_record){
-			.region = record->block / TERRACE_REGION_BLOCKS, .seq = seq,
-			.block = block, .i = i,
+			.region = region, .seq = seq, .block = block, .i = i,
 		};
 	}
 }
@@ -109,9 +123,11 @@ static void apply_record(struct check *c, struct tr_delta *delta, const struct r
 	int r;
 
 	journal_record(&c->journal, at->block, at->i, &record, &seq);
+	delta_pack_room(delta, &record);
 	r = tr_delta_apply(delta, &record, seq);
 	if (r < 0 && c->walk == CHECK_MAP)
 		problem(&c->findings, where("%s: journal record %llu", c->vol.meta->dev->path, seq),
+			r == -EUCLEAN ? "a %s record of region %llu contradicts newer ones" :
 			"a %s record of region %llu cannot be replayed by this version",
 			record_name(record.type), at->region);
 }
@@ -181,7 +197,8 @@ static void check_place(struct check *c, u64 block, u64 place, bool live)
 /* Blocks that a range discard took since the page was written, and that no
  * newer record brought back, are not live.
  */
-static void check_region(struct check *c, u64 region, struct tr_leaf *leaf, u64 page_seq)
+static void check_region(struct check *c, u64 region, struct tr_leaf *leaf,
+			 struct tr_packs *packs, u64 page_seq)
 {
 	static struct tr_delta delta;
 	static struct room room;
@@ -189,11 +206,14 @@ static void check_region(struct check *c, u64 region, struct tr_leaf *leaf, u64 
 	u32 i, rank = 0;
 
 	build_delta(c, region, &delta, &room);
-	tr_delta_overlay(&delta, leaf);
+	if (tr_delta_overlay(&delta, leaf, packs) && c->walk == CHECK_MAP)
+		problem(&c->findings, where("volume '%s': region %llu", c->vol.name, region),
+			"its map page and the journal contradict each other on its packs");
 	discarded = delta.discard_seq > page_seq;
 	for (i = tr_leaf_next(leaf, 0); i < TERRACE_REGION_BLOCKS; i = tr_leaf_next(leaf, i + 1))
 		check_place(c, region * TERRACE_REGION_BLOCKS + i, tr_leaf_at(leaf, rank++),
 			    !discarded || bit_test(delta.kept, i));
+	check_packs(c, region, packs, discarded ? delta.kept : NULL);
 	if (c->walk == CHECK_MAP)
 		c->regions++;
 }
@@ -213,14 +233,14 @@ static u32 count_slots(const struct check *c, const struct tr_leaf *leaf)
 }
 
 static int decode_page(const struct check *c, const void *page, const struct tr_entry *entry,
-		       struct tr_leaf *leaf, u8 *age)
+		       struct tr_leaf *leaf, struct tr_packs *packs, u8 *age)
 {
 	u64 data_blocks[TERRACE_MAX_TIERS];
 
 	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
 		data_blocks[i] = c->vol.super->tier[i].data_blocks;
-	return tr_map_decode(page, entry->blocks * TERRACE_BLOCK_BYTES, leaf, age, data_blocks,
-			     c->vol.super->nr_tiers);
+	return tr_map_decode(page, entry->blocks * TERRACE_BLOCK_BYTES, leaf, packs, age,
+			     data_blocks, c->vol.super->nr_tiers);
 }
 
 u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
@@ -240,7 +260,7 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 		return entry->count;
 	}
 	leaf_with_room(&leaf, &room);
-	r = decode_page(c, page, entry, &leaf, &age);
+	r = decode_page(c, page, entry, &leaf, &room.packs, &age);
 	free(page);
 	if (r) {
 		problem(c->trees.findings, page_where(c->trees.meta, &id, entry->block), "%s",
@@ -253,7 +273,7 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 		problem(&c->findings, page_where(c->trees.meta, &id, entry->block),
 			"has age %u, its entry says %u", age, entry->age);
 	count = count_slots(c, &leaf);
-	check_region(c, region, &leaf, entry->seq);
+	check_region(c, region, &leaf, &room.packs, entry->seq);
 	return count;
 }
 
@@ -302,7 +322,7 @@ void check_map_rest(struct check *c)
 		if (bit_test(has_page, region))
 			continue;
 		leaf_with_room(&leaf, &room);
-		check_region(c, region, &leaf, 0);
+		check_region(c, region, &leaf, &room.packs, 0);
 	}
 	free(has_page);
 }

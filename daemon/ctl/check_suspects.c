@@ -73,6 +73,12 @@ static bool continues(const struct suspect *a, const struct suspect *b, u64 n)
 	       b->users == a->users && b->user[0] == a->user[0] + n && b->user[1] == a->user[1] + n;
 }
 
+/* "block 17", or "pack 5": what lives somewhere. */
+static const char *user_text(u64 user)
+{
+	return where(user & CHECK_PACK ? "pack %llu" : "block %llu", user & ~CHECK_PACK);
+}
+
 static void print_twice(struct check *c, const struct suspect *s, u64 run)
 {
 	u32 tier = tr_place_tier(s->place);
@@ -80,8 +86,8 @@ static void print_twice(struct check *c, const struct suspect *s, u64 run)
 
 	problem(&c->findings, where("%s: tier %u places %llu-%llu", volume_tier_name(&c->vol, tier),
 				    tier, index, index + run - 1),
-		"%u blocks live there: block %llu and block %llu%s", s->users, s->user[0],
-		s->user[1], s->users > 2 ? " and others" : "");
+		"%u blocks live there: %s and %s%s", s->users, user_text(s->user[0]),
+		user_text(s->user[1]), s->users > 2 ? " and others" : "");
 }
 
 static void print_unmarked(struct check *c, const struct suspect *s)
@@ -91,8 +97,8 @@ static void print_unmarked(struct check *c, const struct suspect *s)
 
 	problem(&c->findings, where("%s: tier %u places %llu-%llu", volume_tier_name(&c->vol, tier),
 				    tier, index, index + s->run - 1),
-		"block %llu and what follows live there, but chunk %llu says they are free",
-		s->user[0], index / TERRACE_CHUNK_BLOCKS);
+		"%s and what follows live there, but chunk %llu says they are free",
+		user_text(s->user[0]), index / TERRACE_CHUNK_BLOCKS);
 }
 
 void check_suspects(struct check *c)

@@ -26,16 +26,32 @@ static struct json_object *record_object(const struct tr_record *record, u64 seq
 		break;
 	case TERRACE_RECORD_PACK_ADD:
 	case TERRACE_RECORD_PACK_DROP:
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
 		add_u64(o, "region", record->block);
 		add_u64(o, "id", record->old);
 		add_u64(o, "blocks", record->nr);
 		add_place(o, "", record->new);
+		if (record->type == TERRACE_RECORD_PACK_ADD)
+			add_hex(o, "header_crc", record->aux);
+		break;
+	case TERRACE_RECORD_PACKED:
+		add_u64(o, "block", record->block);
+		add_u64(o, "blocks", record->nr);
+		add_u64(o, "id", record->new);
+		add_place(o, "old_", record->old);
+		break;
+	case TERRACE_RECORD_PACKED_MASK:
+		add_u64(o, "block", record->block);
+		add_hex(o, "mask", record->old);
+		add_u64(o, "id", record->new);
 		break;
 	case TERRACE_RECORD_CLEAN:
 		add_u64(o, "block", record->block);
 		add_u64(o, "blocks", record->nr);
 		add_place(o, "", record->new);
 		add_u64(o, "id", record->old);
+		add_bool(o, "kept", record->aux & TERRACE_CLEAN_KEPT);
 		break;
 	case TERRACE_RECORD_HOME_SET:
 	case TERRACE_RECORD_HOME_CLEAR:

@@ -55,6 +55,26 @@ static struct json_object *place_list(const struct tr_leaf *leaf, u64 region)
 	return list;
 }
 
+static struct json_object *pack_list(const struct tr_packs *packs, u64 region)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct tr_pack *pack = packs->pack; pack < packs->pack + packs->nr; pack++) {
+		struct json_object *o = json_object_new_object();
+
+		add_u64(o, "id", pack->id);
+		add_place(o, "", pack->place);
+		add_u64(o, "blocks", pack->blocks);
+		add_hex(o, "header_crc", pack->header_crc);
+		add_place(o, "index_", pack->index_place);
+		add_u64(o, "live_blocks", tr_pack_live(pack));
+		add_runs(o, "live", pack->live, TERRACE_REGION_BLOCKS,
+			 region * TERRACE_REGION_BLOCKS);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static void dump_map_page(struct trees *trees, u64 region, const struct tr_entry *entry,
 			  const void *page)
 {
@@ -65,6 +85,7 @@ static void dump_map_page(struct trees *trees, u64 region, const struct tr_entry
 	static u32 low[TERRACE_REGION_BLOCKS];
 	static u8 high[TERRACE_REGION_BLOCKS];
 	u64 data_blocks[TERRACE_MAX_TIERS];
+	struct tr_packs *packs = ctl_alloc(tr_packs_bytes(TERRACE_PACK_SLOTS));
 	struct tr_leaf leaf;
 	struct json_object *o;
 	u8 age;
@@ -75,10 +96,12 @@ static void dump_map_page(struct trees *trees, u64 region, const struct tr_entry
 	leaf.cap = TERRACE_REGION_BLOCKS;
 	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
 		data_blocks[i] = super->tier[i].data_blocks;
-	if (tr_map_decode(page, entry->blocks * TERRACE_BLOCK_BYTES, &leaf, &age, data_blocks,
+	tr_packs_init(packs, TERRACE_PACK_SLOTS);
+	if (tr_map_decode(page, entry->blocks * TERRACE_BLOCK_BYTES, &leaf, packs, &age, data_blocks,
 			  super->nr_tiers)) {
 		problem(trees->findings, page_where(trees->meta, &id, entry->block),
 			"its sections or places are impossible");
+		free(packs);
 		return;
 	}
 	o = json_object_new_object();
@@ -87,7 +110,10 @@ static void dump_map_page(struct trees *trees, u64 region, const struct tr_entry
 	add_u64(o, "age", age);
 	add_u64(o, "mapped", leaf.nr);
 	json_object_object_add(o, "run", place_list(&leaf, region));
+	if (packs->nr)
+		json_object_object_add(o, "pack", pack_list(packs, region));
 	dump_item(trees->ctx, "region", o);
+	free(packs);
 }
 
 /* ---- space ----------------------------------------------------------------------------- */

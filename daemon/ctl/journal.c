@@ -144,6 +144,10 @@ const char *record_name(u32 type)
 		[TERRACE_RECORD_HOME_SET] = "home-set",
 		[TERRACE_RECORD_HOME_CLEAR] = "home-clear",
 		[TERRACE_RECORD_CLEAN] = "clean",
+		[TERRACE_RECORD_PACKED] = "packed",
+		[TERRACE_RECORD_PACKED_MASK] = "packed-mask",
+		[TERRACE_RECORD_INDEX_ADD] = "index-add",
+		[TERRACE_RECORD_INDEX_DROP] = "index-drop",
 	};
 
 	return type && type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";

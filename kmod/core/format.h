@@ -13,7 +13,7 @@
 #ifndef TERRACE_CORE_FORMAT_H
 #define TERRACE_CORE_FORMAT_H
 
-#include "leaf.h"
+#include "pack_list.h"
 
 /* CRC32C, seed ~0, of @bytes with the four bytes at @crc_at read as zero. */
 u32 tr_block_crc(const void *buf, u32 bytes, u32 crc_at);
@@ -139,20 +139,21 @@ u32 tr_page_seal(void *page);
 int tr_page_check(const void *page, u32 bytes, const struct tr_page_id *id,
 		  const struct tr_entry *entry, const u8 *volume_uuid);
 
-/* Length of the map page for @leaf in blocks (1 .. 2). */
-u32 tr_map_page_blocks(const struct tr_leaf *leaf);
+/* Length of the map page for @leaf and @packs (NULL: none) in blocks (1 .. 2). */
+u32 tr_map_page_blocks(const struct tr_leaf *leaf, const struct tr_packs *packs);
 /* Body of a map page (after tr_page_start). No value may be TR_NO_PLACE. */
-void tr_map_encode(void *page, const struct tr_leaf *leaf, u8 age);
+void tr_map_encode(void *page, const struct tr_leaf *leaf, const struct tr_packs *packs, u8 age);
 /*
- * Reads the body back. First call tr_map_places() for the room needed (and
- * whether high bytes are), give @leaf that room, then decode. Places are
- * checked against the tiers' sizes @data_blocks[@nr_tiers]. -ENOSPC: too
- * little room given; -EPROTONOSUPPORT: a section that this version does not
- * know. After an error @leaf is not to be used.
+ * Reads the body back. First call tr_map_room() for the room needed (places,
+ * whether high bytes are, packs), give @leaf and @packs that room, then
+ * decode. Places are checked against the tiers' sizes @data_blocks[@nr_tiers],
+ * packs against each other. -ENOSPC: too little room given (@packs may be NULL
+ * where there are none); -EPROTONOSUPPORT: a section that this version does
+ * not know. After an error @leaf and @packs are not to be used.
  */
-int tr_map_places(const void *page, u32 bytes, u32 *nr, bool *high);
-int tr_map_decode(const void *page, u32 bytes, struct tr_leaf *leaf, u8 *age,
-		  const u64 *data_blocks, u32 nr_tiers);
+int tr_map_room(const void *page, u32 bytes, u32 *nr, bool *high, u32 *packs);
+int tr_map_decode(const void *page, u32 bytes, struct tr_leaf *leaf, struct tr_packs *packs,
+		  u8 *age, const u64 *data_blocks, u32 nr_tiers);
 
 /* Space pages: a chunk's bitmap, 256 words. Decode checks the population. */
 void tr_space_encode(void *page, const u64 *bitmap);

@@ -160,6 +160,19 @@ static bool blocks_ok(const struct tr_record *record)
 	       record->block % TERRACE_REGION_BLOCKS + record->nr <= TERRACE_REGION_BLOCKS;
 }
 
+static bool pack_run_ok(const struct tr_record *record, u32 max)
+{
+	return record->nr && record->nr <= max && record->old && record->block < MAX_REGIONS &&
+	       places_ok(record->new, record->nr);
+}
+
+/* Bits for its blocks only, and some. */
+static bool mask_ok(const struct tr_record *record)
+{
+	return record->nr <= 64 && record->old &&
+	       !(record->nr < 64 && record->old >> record->nr);
+}
+
 static bool record_ok(const struct tr_record *record)
 {
 	switch (record->type) {
@@ -174,13 +187,20 @@ static bool record_ok(const struct tr_record *record)
 		return record->new && record->new <= TR_MAX_BLOCKS;
 	case TERRACE_RECORD_PACK_ADD:
 	case TERRACE_RECORD_PACK_DROP:
-		return record->nr && record->nr <= TERRACE_REGION_BLOCKS &&
-		       record->block < MAX_REGIONS && places_ok(record->new, record->nr);
+		return pack_run_ok(record, TERRACE_PACK_MAX_BLOCKS);
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
+		return pack_run_ok(record, TERRACE_PACK_HEADER_BLOCKS);
+	case TERRACE_RECORD_PACKED:
+		return blocks_ok(record) && record->new && old_ok(record);
+	case TERRACE_RECORD_PACKED_MASK:
+		return blocks_ok(record) && record->new && mask_ok(record);
 	case TERRACE_RECORD_HOME_SET:
 	case TERRACE_RECORD_HOME_CLEAR:
 		return blocks_ok(record) && record->aux < TERRACE_MAX_TIERS && old_ok(record);
 	case TERRACE_RECORD_CLEAN:
-		return blocks_ok(record) && places_ok(record->new, record->nr);
+		return blocks_ok(record) && places_ok(record->new, record->nr) && record->old &&
+		       !(record->aux & ~TERRACE_CLEAN_KEPT);
 	}
 	return false;
 }

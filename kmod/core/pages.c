@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages: the common header, directories, map pages, space pages and the meta
- * bitmap. A page is believed only if it is what its parent says it is: same
+ * Pages: the common header, directories, space pages and the meta bitmap (map
+ * pages: map_page.c). A page is believed only if it is what its parent says it is: same
  * length, CRC and sequence, same number, tree and volume. So neither a lost
  * write (the older page is still there) nor a misdirected one (another page
  * is there) is taken for the real thing.
  */
 #include <linux/errno.h>
-#include <linux/minmax.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "format.h"
 
 #define PAGE_CRC_AT	offsetof(struct terrace_page_disk, crc)
-#define BITMAP_BYTES	(TERRACE_REGION_BLOCKS / 8)
-#define PLACE_BYTES	5
 
 /* --- directories ----------------------------------------------------------- */
 
@@ -117,167 +114,6 @@ int tr_page_check(const void *page, u32 bytes, const struct tr_page_id *id,
 	if (le16_to_cpu(head->blocks) != entry->blocks || le64_to_cpu(head->seq) != entry->seq ||
 	    le32_to_cpu(head->crc) != entry->crc)
 		return -ESTALE;
-	return 0;
-}
-
-/* --- map pages ------------------------------------------------------------- */
-
-static u32 places_bytes(u32 nr)
-{
-	return BITMAP_BYTES + nr * PLACE_BYTES;
-}
-
-static u32 padded(u32 bytes)
-{
-	return (bytes + 7) & ~7u;
-}
-
-u32 tr_map_page_blocks(const struct tr_leaf *leaf)
-{
-	u32 bytes = sizeof(struct terrace_map_disk) + sizeof(struct terrace_section_disk) +
-		    padded(places_bytes(leaf->nr));
-
-	return (bytes + TERRACE_BLOCK_BYTES - 1) / TERRACE_BLOCK_BYTES;
-}
-
-static void put_place(u8 *at, u64 place)
-{
-	u32 k;
-
-	for (k = 0; k < PLACE_BYTES; k++)
-		at[k] = place >> (8 * k);
-}
-
-static u64 get_place(const u8 *at)
-{
-	return (u64)at[4] << 32 | (u32)at[3] << 24 | (u32)at[2] << 16 | (u32)at[1] << 8 | at[0];
-}
-
-void tr_map_encode(void *page, const struct tr_leaf *leaf, u8 age)
-{
-	struct terrace_map_disk *map = page;
-	struct terrace_section_disk *section = (void *)map->payload;
-	__le64 *present = (void *)(section + 1);
-	u8 *places = (u8 *)present + BITMAP_BYTES;
-	u32 w, rank;
-
-	map->bytes = cpu_to_le32(sizeof(*section) + padded(places_bytes(leaf->nr)));
-	map->sections = cpu_to_le16(1);
-	map->age = age;
-	section->type = cpu_to_le16(TERRACE_SECTION_PLACES);
-	section->aux = cpu_to_le16(leaf->nr);
-	section->bytes = cpu_to_le32(places_bytes(leaf->nr));
-	for (w = 0; w < TR_LEAF_WORDS; w++)
-		present[w] = cpu_to_le64(leaf->present[w]);
-	for (rank = 0; rank < leaf->nr; rank++)
-		put_place(places + rank * PLACE_BYTES, tr_leaf_at(leaf, rank));
-}
-
-/* The PLACES section of a map page. */
-struct places {
-	const __le64 *present;	/* NULL: there is none */
-	const u8 *place;
-	u32 nr;
-};
-
-static int read_places(const struct terrace_section_disk *section, u32 bytes,
-		       struct places *places)
-{
-	u32 w, nr = 0;
-
-	if (places->present || bytes < BITMAP_BYTES)
-		return -EUCLEAN;
-	places->present = (const void *)(section + 1);
-	places->place = (const u8 *)places->present + BITMAP_BYTES;
-	for (w = 0; w < TR_LEAF_WORDS; w++)
-		nr += hweight64(le64_to_cpu(places->present[w]));
-	places->nr = nr;
-	return nr == le16_to_cpu(section->aux) && bytes == places_bytes(nr) ? 0 : -EUCLEAN;
-}
-
-/* Walks the sections; every offset is checked before it is used. */
-static int find_places(const void *page, u32 bytes, struct places *places)
-{
-	const struct terrace_map_disk *map = page;
-	const struct terrace_section_disk *section;
-	u32 left, at = 0, i, length;
-	int err;
-
-	places->present = NULL;
-	places->nr = 0;
-	if (bytes < sizeof(*map) || le32_to_cpu(map->bytes) > bytes - sizeof(*map))
-		return -EUCLEAN;
-	left = le32_to_cpu(map->bytes);
-	for (i = 0; i < le16_to_cpu(map->sections); i++) {
-		if (left < sizeof(*section))
-			return -EUCLEAN;
-		section = (const void *)(map->payload + at);
-		length = le32_to_cpu(section->bytes);
-		left -= sizeof(*section);
-		if (length > left || padded(length) > left)
-			return -EUCLEAN;
-		if (le16_to_cpu(section->type) != TERRACE_SECTION_PLACES)
-			return -EPROTONOSUPPORT;
-		err = read_places(section, length, places);
-		if (err)
-			return err;
-		at += sizeof(*section) + padded(length);
-		left -= padded(length);
-	}
-	return left ? -EUCLEAN : 0;
-}
-
-int tr_map_places(const void *page, u32 bytes, u32 *nr, bool *high)
-{
-	struct places places;
-	int err = find_places(page, bytes, &places);
-	u32 rank;
-
-	if (err)
-		return err;
-	*nr = places.nr;
-	*high = false;
-	for (rank = 0; rank < places.nr && !*high; rank++)
-		*high = tr_place_is_high(get_place(places.place + rank * PLACE_BYTES));
-	return 0;
-}
-
-static bool place_ok(u64 place, const u64 *data_blocks, u32 nr_tiers)
-{
-	return tr_place_tier(place) < nr_tiers &&
-	       tr_place_index(place) < data_blocks[tr_place_tier(place)];
-}
-
-int tr_map_decode(const void *page, u32 bytes, struct tr_leaf *leaf, u8 *age,
-		  const u64 *data_blocks, u32 nr_tiers)
-{
-	struct places places;
-	int err = find_places(page, bytes, &places);
-	u32 w, rank, sum = 0;
-	u64 place;
-
-	if (err)
-		return err;
-	if (places.nr > leaf->cap)
-		return -ENOSPC;
-	leaf->nr = 0;
-	for (rank = 0; rank < places.nr; rank++) {
-		place = get_place(places.place + rank * PLACE_BYTES);
-		if (!place_ok(place, data_blocks, nr_tiers))
-			return -EUCLEAN;
-		if (!leaf->high && tr_place_is_high(place))
-			return -ENOSPC;
-		leaf->low[rank] = place;
-		if (leaf->high)
-			leaf->high[rank] = place >> 32;
-	}
-	for (w = 0; w < TR_LEAF_WORDS; w++) {
-		leaf->present[w] = places.present ? le64_to_cpu(places.present[w]) : 0;
-		leaf->rank[w] = sum;
-		sum += hweight64(leaf->present[w]);
-	}
-	leaf->nr = sum;
-	*age = ((const struct terrace_map_disk *)page)->age;
 	return 0;
 }
 

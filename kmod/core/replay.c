@@ -8,15 +8,69 @@
 #include <linux/string.h>
 #include "replay.h"
 
-/* The place that @record gives its first block. */
-static u64 decided_place(const struct tr_record *record)
+/* What @record says of its blocks. */
+struct decision {
+	u64 pack_id;	/* live in this one; 0: in none */
+	u64 place;	/* of the first block, TR_NO_PLACE: none */
+	u64 mask;	/* PACKED_MASK: which of its blocks */
+	bool decides;
+};
+
+static struct decision decision_of(const struct tr_record *record)
 {
-	return record->type == TERRACE_RECORD_MAP ? record->new : TR_NO_PLACE;
+	struct decision d = { .place = TR_NO_PLACE, .decides = true };
+
+	switch (record->type) {
+	case TERRACE_RECORD_MAP:
+		d.place = record->new;
+		break;
+	case TERRACE_RECORD_UNMAP:
+		break;
+	case TERRACE_RECORD_CLEAN:
+		d.place = record->new;
+		d.pack_id = record->old;
+		break;
+	case TERRACE_RECORD_PACKED_MASK:
+		d.mask = record->old;
+		d.pack_id = record->new;
+		break;
+	case TERRACE_RECORD_PACKED:
+		d.pack_id = record->new;
+		break;
+	default:
+		d.decides = false;
+	}
+	return d;
 }
 
-static bool decides_blocks(const struct tr_record *record)
+/* The pack that @record names, 0: none. */
+static u64 named_pack(const struct tr_record *record)
 {
-	return record->type == TERRACE_RECORD_MAP || record->type == TERRACE_RECORD_UNMAP;
+	switch (record->type) {
+	case TERRACE_RECORD_PACK_ADD:
+	case TERRACE_RECORD_PACK_DROP:
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
+		return record->old;
+	}
+	return decision_of(record).pack_id;
+}
+
+bool tr_record_region(const struct tr_record *record, u64 *region)
+{
+	switch (record->type) {
+	case TERRACE_RECORD_DISCARD:
+	case TERRACE_RECORD_RESIZE:
+		return false;
+	case TERRACE_RECORD_PACK_ADD:
+	case TERRACE_RECORD_PACK_DROP:
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
+		*region = record->block;
+		return true;
+	}
+	*region = record->block >> TERRACE_REGION_SHIFT;
+	return true;
 }
 
 static u32 first_block(const struct tr_record *record)
@@ -26,14 +80,46 @@ static u32 first_block(const struct tr_record *record)
 
 u32 tr_delta_room(const struct tr_delta *delta, const struct tr_record *record, bool *high)
 {
+	struct decision d = decision_of(record);
 	u32 missing = 0;
 
 	*high = delta->leaf.high;
-	if (decides_blocks(record))
+	if (d.decides)
 		missing = tr_leaf_missing(&delta->leaf, first_block(record), record->nr);
-	if (missing && tr_place_is_high(tr_place_add(decided_place(record), record->nr - 1)))
+	if (missing && tr_place_is_high(tr_place_add(d.place, record->nr - 1)))
 		*high = true;
 	return delta->leaf.nr + missing;
+}
+
+static struct tr_delta_pack *find_pack(const struct tr_delta *delta, u64 id)
+{
+	u32 k;
+
+	for (k = 0; k < delta->nr_packs; k++)
+		if (delta->packs[k].pack.id == id)
+			return &delta->packs[k];
+	return NULL;
+}
+
+u32 tr_delta_room_packs(const struct tr_delta *delta, const struct tr_record *record)
+{
+	u64 id = named_pack(record);
+
+	return delta->nr_packs + (id && !find_pack(delta, id));
+}
+
+/* The entry of pack @id; there is room for a new one. */
+static struct tr_delta_pack *get_pack(struct tr_delta *delta, u64 id)
+{
+	struct tr_delta_pack *found = find_pack(delta, id);
+
+	if (found)
+		return found;
+	found = &delta->packs[delta->nr_packs++];
+	memset(found, 0, sizeof(*found));
+	found->pack.id = id;
+	found->pack.index_place = TR_NO_PLACE;
+	return found;
 }
 
 static void set_bits(u64 *bits, u32 i, u32 n)
@@ -57,23 +143,18 @@ static u32 alike(const u64 *bits, u32 i, u32 max)
 	return max;
 }
 
-/* Decides those of the record's blocks that no newer record has touched. */
-static int decide_blocks(struct tr_delta *delta, const struct tr_record *record, u64 seq)
+/* Decides those of blocks [@i, @end) that no newer record has touched. */
+static u32 decide_run(struct tr_delta *delta, u32 i, u32 end, u64 place, u64 *live, u64 seq)
 {
-	u32 first = first_block(record), end = first + record->nr;
-	u32 i, n, room, decided = 0;
-	bool high;
+	u32 n, first = i, decided = 0;
 
-	room = tr_delta_room(delta, record, &high);
-	if (room == delta->leaf.nr)
-		return 0;
-	if (room > delta->leaf.cap || (high && !delta->leaf.high))
-		return -ENOSPC;
-	for (i = first; i < end; i += n) {
+	for (; i < end; i += n) {
 		n = alike(delta->leaf.present, i, end - i);
 		if (tr_leaf_has(&delta->leaf, i))
 			continue;
-		tr_leaf_set(&delta->leaf, i, n, tr_place_add(decided_place(record), i - first));
+		tr_leaf_set(&delta->leaf, i, n, tr_place_add(place, i - first));
+		if (live)
+			set_bits(live, i, n);
 		if (seq > delta->discard_seq)
 			set_bits(delta->kept, i, n);
 		decided += n;
@@ -81,14 +162,103 @@ static int decide_blocks(struct tr_delta *delta, const struct tr_record *record,
 	return decided;
 }
 
+/* A block at a time: few have bits of their own. */
+static u32 decide_mask(struct tr_delta *delta, u32 first, u64 mask, u64 *live, u64 seq)
+{
+	u32 decided = 0, i;
+
+	for (; mask; mask &= mask - 1) {
+		i = first + __ffs64(mask);
+		decided += decide_run(delta, i, i + 1, TR_NO_PLACE, live, seq);
+	}
+	return decided;
+}
+
+static int decide_blocks(struct tr_delta *delta, const struct tr_record *record, u64 seq)
+{
+	struct decision d = decision_of(record);
+	u32 first = first_block(record), room, decided;
+	struct tr_delta_pack *pack = NULL;
+	bool high;
+
+	room = tr_delta_room(delta, record, &high);
+	if (room == delta->leaf.nr)
+		return 0;	/* all touched: the pack need not be known either */
+	if (room > delta->leaf.cap || (high && !delta->leaf.high))
+		return -ENOSPC;
+	if (d.pack_id)
+		pack = get_pack(delta, d.pack_id);
+	if (d.mask)
+		decided = decide_mask(delta, first, d.mask, pack->pack.live, seq);
+	else
+		decided = decide_run(delta, first, first + record->nr, d.place,
+				     pack ? pack->pack.live : NULL, seq);
+	return decided && pack && pack->dropped ? -EUCLEAN : (int)decided;
+}
+
+/* --- packs that come and go --------------------------------------------------- */
+
+static int add_pack(struct tr_delta *delta, const struct tr_record *record)
+{
+	struct tr_delta_pack *pack = get_pack(delta, record->old);
+
+	if (pack->added)
+		return -EUCLEAN;
+	pack->added = true;
+	pack->pack.place = record->new;
+	pack->pack.blocks = record->nr;
+	pack->pack.header_crc = record->aux;
+	return 0;
+}
+
+/* What was seen is newer: no block may be live in a pack that is gone. */
+static int drop_pack(struct tr_delta *delta, const struct tr_record *record)
+{
+	struct tr_delta_pack *pack = get_pack(delta, record->old);
+
+	if (pack->added || pack->dropped || tr_pack_live(&pack->pack))
+		return -EUCLEAN;
+	pack->dropped = true;
+	return 0;
+}
+
+static int set_index(struct tr_delta *delta, const struct tr_record *record)
+{
+	struct tr_delta_pack *pack = get_pack(delta, record->old);
+
+	if (pack->indexed)
+		return 0;
+	pack->indexed = true;
+	if (record->type == TERRACE_RECORD_INDEX_ADD) {
+		pack->pack.index_place = record->new;
+		pack->pack.index_blocks = record->nr;
+	}
+	return 0;
+}
+
 int tr_delta_apply(struct tr_delta *delta, const struct tr_record *record, u64 seq)
 {
 	int decided = 0;
 
+	if (tr_delta_room_packs(delta, record) > delta->cap_packs)
+		return -ENOSPC;
 	switch (record->type) {
 	case TERRACE_RECORD_MAP:
 	case TERRACE_RECORD_UNMAP:
+	case TERRACE_RECORD_CLEAN:
+	case TERRACE_RECORD_PACKED:
+	case TERRACE_RECORD_PACKED_MASK:
 		decided = decide_blocks(delta, record, seq);
+		break;
+	case TERRACE_RECORD_PACK_ADD:
+		decided = add_pack(delta, record);
+		break;
+	case TERRACE_RECORD_PACK_DROP:
+		decided = drop_pack(delta, record);
+		break;
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
+		decided = set_index(delta, record);
 		break;
 	case TERRACE_RECORD_DISCARD:
 		/* One that was written again stands for an older record. */
@@ -150,12 +320,100 @@ static int overlay_pass(const struct tr_leaf *touched, struct tr_leaf *leaf, boo
 	return 0;
 }
 
-int tr_delta_overlay(const struct tr_delta *delta, struct tr_leaf *leaf)
+/* The page's entry of a pack of the delta, NULL: it has none. */
+static const struct tr_pack *on_page(const struct tr_packs *packs, u64 id)
 {
+	u32 k = tr_packs_by_id(packs, id);
+
+	return k == TR_NO_PACK ? NULL : &packs->pack[k];
+}
+
+/* No block that is live on the page in a pack since gone was left behind. */
+static bool emptied(const struct tr_delta *delta, const struct tr_pack *pack)
+{
+	u32 w;
+
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		if (pack->live[w] & ~delta->leaf.present[w])
+			return false;
+	return true;
+}
+
+int tr_delta_overlay_packs(const struct tr_delta *delta, const struct tr_packs *packs)
+{
+	u32 k, nr = packs ? packs->nr : 0;
+
+	for (k = 0; k < delta->nr_packs; k++) {
+		const struct tr_delta_pack *touched = &delta->packs[k];
+		const struct tr_pack *pack = on_page(packs, touched->pack.id);
+
+		if (touched->dropped) {
+			if (pack && !emptied(delta, pack))
+				return -EUCLEAN;
+			nr -= !!pack;
+		} else if (!pack) {
+			if (!touched->added)
+				return -EUCLEAN;
+			nr++;
+		}
+	}
+	return nr <= TERRACE_PACK_SLOTS ? (int)nr : -EUCLEAN;
+}
+
+/* Touched blocks are live where the delta says, and nowhere else. */
+static void overlay_live(const struct tr_delta *delta, struct tr_packs *packs)
+{
+	u32 k, w;
+
+	for (k = 0; k < packs->nr; k++)
+		for (w = 0; w < TR_LEAF_WORDS; w++)
+			packs->pack[k].live[w] &= ~delta->leaf.present[w];
+}
+
+static void overlay_pack(const struct tr_delta_pack *touched, struct tr_packs *packs)
+{
+	u32 k = tr_packs_by_id(packs, touched->pack.id), w;
+	struct tr_pack *pack;
+
+	if (k == TR_NO_PACK) {
+		tr_packs_add(packs, &touched->pack);
+		return;
+	}
+	pack = &packs->pack[k];
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		pack->live[w] |= touched->pack.live[w];
+	if (touched->indexed) {
+		pack->index_place = touched->pack.index_place;
+		pack->index_blocks = touched->pack.index_blocks;
+	}
+}
+
+static void overlay_packs(const struct tr_delta *delta, struct tr_packs *packs)
+{
+	u32 k;
+
+	overlay_live(delta, packs);
+	for (k = 0; k < delta->nr_packs; k++) /* first: their room is counted on */
+		if (delta->packs[k].dropped)
+			tr_packs_drop(packs, delta->packs[k].pack.id);
+	for (k = 0; k < delta->nr_packs; k++)
+		if (!delta->packs[k].dropped)
+			overlay_pack(&delta->packs[k], packs);
+}
+
+int tr_delta_overlay(const struct tr_delta *delta, struct tr_leaf *leaf, struct tr_packs *packs)
+{
+	int nr_packs = tr_delta_overlay_packs(delta, packs);
 	bool high;
 
+	if (nr_packs < 0)
+		return nr_packs;
+	if (nr_packs > (packs ? packs->cap : 0))
+		return -ENOSPC;
 	if (tr_delta_overlay_room(delta, leaf, &high) > leaf->cap || (high && !leaf->high))
 		return -ENOSPC;
+	if (packs)
+		overlay_packs(delta, packs);
 	overlay_pass(&delta->leaf, leaf, false); /* first: its room is counted on */
 	return overlay_pass(&delta->leaf, leaf, true);
 }
@@ -183,14 +441,20 @@ void tr_record_space(const struct tr_record *record, tr_space_fn set, void *ctx)
 		space_range(record->new, record->nr, true, set, ctx);
 		break;
 	case TERRACE_RECORD_UNMAP:
+	case TERRACE_RECORD_PACKED:
 	case TERRACE_RECORD_HOME_SET:
 		space_range(record->old, record->nr, false, set, ctx);
 		break;
 	case TERRACE_RECORD_PACK_DROP:
+	case TERRACE_RECORD_INDEX_DROP:
 		space_range(record->new, record->nr, false, set, ctx);
 		break;
-	case TERRACE_RECORD_PACK_ADD:
 	case TERRACE_RECORD_CLEAN:
+		if (record->aux & TERRACE_CLEAN_KEPT)
+			break;
+		fallthrough;
+	case TERRACE_RECORD_PACK_ADD:
+	case TERRACE_RECORD_INDEX_ADD:
 		space_range(record->new, record->nr, true, set, ctx);
 		break;
 	}

@@ -10,7 +10,7 @@ static void on_space(u32 tier, u64 index, u32 n, bool used, void *ctx)
 {
 	(void)used;
 	(void)ctx;
-	hold(tier < TERRACE_MAX_TIERS && n && n <= TERRACE_REGION_BLOCKS);
+	hold(tier < TERRACE_MAX_TIERS && n && n <= TERRACE_PACK_MAX_BLOCKS);
 	hold(index + n - 1 <= TERRACE_MAX_PLACE_INDEX);
 	hold(index / TERRACE_CHUNK_BLOCKS == (index + n - 1) / TERRACE_CHUNK_BLOCKS);
 }
@@ -22,8 +22,23 @@ static void replay_one(struct tr_delta *delta, const struct tr_record *record, u
 
 	hold(tr_delta_room(delta, record, &high) <= TERRACE_REGION_BLOCKS);
 	decided = tr_delta_apply(delta, record, seq);
-	hold(decided >= 0 || decided == -EOPNOTSUPP);
+	hold(decided >= 0 || decided == -EOPNOTSUPP || decided == -EUCLEAN);
 	tr_record_space(record, on_space, NULL);
+}
+
+/* No block is live in two packs. */
+static void check_live(const struct tr_packs *packs)
+{
+	u32 i, n, pack;
+
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_packs_run(packs, i, TERRACE_REGION_BLOCKS - i, &pack);
+		hold(n && tr_packs_find(packs, i) == pack);
+	}
+	for (i = 0; i < packs->nr; i++)
+		for (pack = 0; pack < i; pack++)
+			for (n = 0; n < TR_LEAF_WORDS; n++)
+				hold(!(packs->pack[i].live[n] & packs->pack[pack].live[n]));
 }
 
 /* All into one region: tr_record_check() has promised that each fits one. */
@@ -31,7 +46,12 @@ static void replay(const struct tr_journal_link *link)
 {
 	static u32 low[2][TERRACE_REGION_BLOCKS];
 	static u8 high_bytes[2][TERRACE_REGION_BLOCKS];
-	struct tr_delta delta = { .leaf = { .cap = TERRACE_REGION_BLOCKS, .low = low[0],
+	static struct tr_delta_pack delta_packs[TERRACE_RECORDS_PER_BLOCK];
+	static u8 list[sizeof(struct tr_packs) + TERRACE_PACK_SLOTS * sizeof(struct tr_pack)]
+		__aligned(8);
+	struct tr_packs *packs = (void *)list;
+	struct tr_delta delta = { .packs = delta_packs, .cap_packs = TERRACE_RECORDS_PER_BLOCK,
+				  .leaf = { .cap = TERRACE_REGION_BLOCKS, .low = low[0],
 					    .high = high_bytes[0] } };
 	struct tr_leaf leaf = { .cap = TERRACE_REGION_BLOCKS, .low = low[1],
 				.high = high_bytes[1] };
@@ -44,7 +64,10 @@ static void replay(const struct tr_journal_link *link)
 		replay_one(&delta, &record, link->record_seq - nr + i);
 	}
 	hold(tr_delta_overlay_room(&delta, &leaf, &high) <= TERRACE_REGION_BLOCKS);
-	hold(!tr_delta_overlay(&delta, &leaf));
+	tr_packs_init(packs, TERRACE_PACK_SLOTS);
+	if (tr_delta_overlay(&delta, &leaf, packs))
+		return;
+	check_live(packs);
 	for (i = 0; i < TERRACE_REGION_BLOCKS; i++)
 		hold(tr_leaf_get(&leaf, i) == tr_leaf_get(&delta.leaf, i));
 }
@@ -75,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (at = 0; at + 12 <= size / 2 && tr_jblock_nr(block) < TERRACE_RECORDS_PER_BLOCK; at += 12) {
 		const uint8_t *d = data + at;
 
-		record.type = d[0] % 12;
+		record.type = d[0] % 15;
 		record.nr = d[1] | d[2] % 5 << 8;
 		record.aux = d[3];
 		record.block = d[4] | (d[5] & 3) << 8;

@@ -292,9 +292,9 @@ static struct tr_entry map_page(u64 region, u64 seq, bool first)
 		id.index += breaks("index");
 		seq += breaks("newest") ? 1000000 : 0;
 	}
-	nr = tr_map_page_blocks(&leaf);
+	nr = tr_map_page_blocks(&leaf, NULL);
 	tr_page_start(page, &id, nr, seq, super.generation, uuid);
-	tr_map_encode(page, &leaf, age);
+	tr_map_encode(page, &leaf, NULL, age);
 	if (first && breaks("section"))
 		((struct terrace_section_disk *)((struct terrace_map_disk *)page)->payload)->type =
 			__cpu_to_le16(77);

@@ -284,7 +284,7 @@ static void impossible_records_are_refused(void **state)
 	(void)state;
 	RECORD(true, (void)0);
 	RECORD(false, r.type = 0);
-	for (type = TERRACE_RECORD_CLEAN + 1; type < 256; type++)
+	for (type = TERRACE_RECORD_INDEX_DROP + 1; type < 256; type++)
 		RECORD(false, r.type = type);
 	RECORD(false, r.nr = 0);
 	RECORD(true, r.nr = 1024);
@@ -312,13 +312,30 @@ static void impossible_records_are_refused(void **state)
 	RECORD(true, r.type = TERRACE_RECORD_PACK_ADD; r.block = 3; r.old = ~0ull);
 	RECORD(false, r.type = TERRACE_RECORD_PACK_ADD; r.new = none);
 	RECORD(false, r.type = TERRACE_RECORD_PACK_DROP; r.nr = 0);
-	RECORD(false, r.type = TERRACE_RECORD_PACK_DROP; r.nr = 1025);
+	RECORD(true, r.type = TERRACE_RECORD_PACK_DROP; r.nr = TERRACE_PACK_MAX_BLOCKS);
+	RECORD(false, r.type = TERRACE_RECORD_PACK_DROP; r.nr = TERRACE_PACK_MAX_BLOCKS + 1);
+	RECORD(false, r.type = TERRACE_RECORD_PACK_DROP; r.old = 0);
 	RECORD(false, r.type = TERRACE_RECORD_PACK_DROP; r.block = TR_MAX_BLOCKS);
 	RECORD(true, r.type = TERRACE_RECORD_HOME_SET; r.aux = 7);
 	RECORD(false, r.type = TERRACE_RECORD_HOME_SET; r.aux = 8);
 	RECORD(false, r.type = TERRACE_RECORD_HOME_CLEAR; r.aux = ~0u);
-	RECORD(true, r.type = TERRACE_RECORD_CLEAN; r.old = ~0ull);
+	RECORD(true, r.type = TERRACE_RECORD_CLEAN; r.aux = 0; r.old = ~0ull);
+	RECORD(true, r.type = TERRACE_RECORD_CLEAN; r.aux = TERRACE_CLEAN_KEPT);
 	RECORD(false, r.type = TERRACE_RECORD_CLEAN; r.new = none);
+	RECORD(false, r.type = TERRACE_RECORD_CLEAN; r.old = 0);
+	RECORD(false, r.type = TERRACE_RECORD_CLEAN; r.aux = 2);
+	RECORD(true, r.type = TERRACE_RECORD_PACKED; r.new = ~0ull; r.old = none);
+	RECORD(true, r.type = TERRACE_RECORD_PACKED; r.new = 1);
+	RECORD(false, r.type = TERRACE_RECORD_PACKED; r.new = 0);
+	RECORD(false, r.type = TERRACE_RECORD_PACKED; r.old = none + 1);
+	RECORD(true, r.type = TERRACE_RECORD_PACKED_MASK; r.nr = 64; r.old = ~0ull);
+	RECORD(true, r.type = TERRACE_RECORD_PACKED_MASK; r.nr = 3; r.old = 5);
+	RECORD(false, r.type = TERRACE_RECORD_PACKED_MASK; r.nr = 3; r.old = 8);
+	RECORD(false, r.type = TERRACE_RECORD_PACKED_MASK; r.nr = 65; r.old = 1);
+	RECORD(false, r.type = TERRACE_RECORD_PACKED_MASK; r.nr = 64; r.old = 0);
+	RECORD(true, r.type = TERRACE_RECORD_INDEX_ADD; r.nr = 2; r.old = 9);
+	RECORD(false, r.type = TERRACE_RECORD_INDEX_ADD; r.nr = 3);
+	RECORD(false, r.type = TERRACE_RECORD_INDEX_DROP; r.old = 0);
 }
 
 static void an_impossible_record_in_a_sealed_block_is_an_error(void **state)

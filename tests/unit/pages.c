@@ -37,11 +37,11 @@ static void entry_of(struct tr_entry *entry, u32 blocks, u64 seq, u32 crc)
 
 static void write_map(const struct tr_leaf *leaf, struct tr_entry *entry)
 {
-	u32 blocks = tr_map_page_blocks(leaf);
+	u32 blocks = tr_map_page_blocks(leaf, NULL);
 
 	memset(page, 0xee, sizeof(page));
 	tr_page_start(page, &map_id, blocks, 4321, 9, uuid);
-	tr_map_encode(page, leaf, 42);
+	tr_map_encode(page, leaf, NULL, 42);
 	entry_of(entry, blocks, 4321, tr_page_seal(page));
 }
 
@@ -50,6 +50,7 @@ static void map_pages_hold_any_leaf(void **state)
 	struct tr_leaf leaf, out;
 	struct tr_entry entry;
 	u32 step, i, nr;
+	u32 nr_packs;
 	bool high;
 	u8 age;
 
@@ -59,12 +60,12 @@ static void map_pages_hold_any_leaf(void **state)
 		write_map(&leaf, &entry);
 		assert_in_range(entry.blocks, 1, 2);
 		assert_int_equal(tr_page_check(page, entry.blocks * 4096, &map_id, &entry, uuid), 0);
-		assert_int_equal(tr_map_places(page, entry.blocks * 4096, &nr, &high), 0);
+		assert_int_equal(tr_map_room(page, entry.blocks * 4096, &nr, &high, &nr_packs), 0);
 		assert_int_equal(nr, leaf.nr);
 		assert_int_equal(high, step % 2);
 		tr_leaf_init(&out);
 		leaf_room(&out, nr, high);
-		assert_int_equal(tr_map_decode(page, entry.blocks * 4096, &out, &age, data_blocks, 2), 0);
+		assert_int_equal(tr_map_decode(page, entry.blocks * 4096, &out, NULL, &age, data_blocks, 2), 0);
 		assert_int_equal(age, 42);
 		assert_memory_equal(out.present, leaf.present, sizeof(leaf.present));
 		assert_memory_equal(out.rank, leaf.rank, sizeof(leaf.rank));
@@ -80,6 +81,7 @@ static void an_empty_region_has_a_page_too(void **state)
 {
 	struct tr_leaf leaf, out;
 	struct tr_entry entry;
+	u32 nr_packs;
 	bool high;
 	u32 nr;
 	u8 age;
@@ -89,14 +91,14 @@ static void an_empty_region_has_a_page_too(void **state)
 	tr_leaf_init(&out);
 	write_map(&leaf, &entry);
 	assert_int_equal(entry.blocks, 1);
-	assert_int_equal(tr_map_places(page, 4096, &nr, &high), 0);
+	assert_int_equal(tr_map_room(page, 4096, &nr, &high, &nr_packs), 0);
 	assert_int_equal(nr, 0);
-	assert_int_equal(tr_map_decode(page, 4096, &out, &age, data_blocks, 2), 0);
+	assert_int_equal(tr_map_decode(page, 4096, &out, NULL, &age, data_blocks, 2), 0);
 	assert_int_equal(out.nr, 0);
 	tr_page_start(page, &map_id, 1, 1, 1, uuid); /* no section at all */
-	assert_int_equal(tr_map_places(page, 4096, &nr, &high), 0);
+	assert_int_equal(tr_map_room(page, 4096, &nr, &high, &nr_packs), 0);
 	assert_int_equal(nr, 0);
-	assert_int_equal(tr_map_decode(page, 4096, &out, &age, data_blocks, 2), 0);
+	assert_int_equal(tr_map_decode(page, 4096, &out, NULL, &age, data_blocks, 2), 0);
 	assert_int_equal(out.nr, 0);
 }
 
@@ -165,14 +167,15 @@ static struct terrace_section_disk *section = (void *)(page + 72);
 	do {										\
 		write_map(&leaf, &entry);						\
 		change;									\
-		assert_int_equal(tr_map_decode(page, 8192, &out, &age, data_blocks, 2), err); \
-		(void)tr_map_places(page, 8192, &nr, &high);				\
+		assert_int_equal(tr_map_decode(page, 8192, &out, NULL, &age, data_blocks, 2), err); \
+		(void)tr_map_room(page, 8192, &nr, &high, &nr_packs);				\
 	} while (0)
 
 static void hostile_map_pages_are_refused(void **state)
 {
 	struct tr_leaf leaf, out;
 	struct tr_entry entry;
+	u32 nr_packs;
 	bool high;
 	u32 nr;
 	u8 age;
@@ -225,7 +228,7 @@ static void two_places_sections_are_refused(void **state)
 	memcpy(second, section, bytes);
 	map->bytes = cpu_to_le32(2 * bytes);
 	map->sections = cpu_to_le16(2);
-	assert_int_equal(tr_map_decode(page, 4096, &out, &age, data_blocks, 2), -EUCLEAN);
+	assert_int_equal(tr_map_decode(page, 4096, &out, NULL, &age, data_blocks, 2), -EUCLEAN);
 	leaf_free(&out);
 	leaf_free(&leaf);
 }

@@ -217,11 +217,11 @@ static void load(const struct tr_delta *delta, const struct model *old, u32 regi
 			assert_int_equal(tr_leaf_set(leaf, i, 1, old->place[region][i]), 0);
 	room = tr_delta_overlay_room(delta, leaf, &high);
 	if (room > leaf->cap || (high && !leaf->high)) {
-		assert_int_equal(tr_delta_overlay(delta, leaf), -ENOSPC);
+		assert_int_equal(tr_delta_overlay(delta, leaf, NULL), -ENOSPC);
 		assert_int_equal(leaf->nr, nr);
 		leaf_room(leaf, max(room, nr), high);
 	}
-	assert_int_equal(tr_delta_overlay(delta, leaf), 0);
+	assert_int_equal(tr_delta_overlay(delta, leaf, NULL), 0);
 	assert_int_equal(leaf->nr, room);
 	for (i = 0; i < BLOCKS && delta->discard_seq > page_seq; i++)
 		if (!(delta->kept[i / 64] >> (i % 64) & 1))
@@ -466,11 +466,11 @@ static void a_discard_still_collects_what_is_older_but_keeps_only_newer(void **s
 
 static void what_a_delta_cannot_hold_is_said(void **state)
 {
-	struct tr_record r = { .type = TERRACE_RECORD_PACK_ADD, .nr = 1 };
+	struct tr_record r = { .type = TERRACE_RECORD_HOME_SET, .nr = 1 };
 	struct tr_delta *delta = new_delta();
 
 	(void)state;
-	for (; r.type <= TERRACE_RECORD_CLEAN; r.type++)
+	for (; r.type <= TERRACE_RECORD_HOME_CLEAR; r.type++)
 		assert_int_equal(tr_delta_apply(delta, &r, 5), -EOPNOTSUPP);
 	r.type = TERRACE_RECORD_RESIZE;
 	assert_int_equal(tr_delta_apply(delta, &r, 5), 0);
@@ -499,7 +499,7 @@ static void high_places_get_high_bytes(void **state)
 	leaf_room(&leaf, 5, false);
 	assert_int_equal(tr_delta_overlay_room(delta, &leaf, &high), 5);
 	assert_false(high); /* the third block of `far`, the high one, was decided by `near` */
-	assert_int_equal(tr_delta_overlay(delta, &leaf), 0);
+	assert_int_equal(tr_delta_overlay(delta, &leaf, NULL), 0);
 	assert_int_equal(tr_leaf_get(&leaf, 64), tr_place(3, (1u << 29) - 1));
 	assert_int_equal(tr_leaf_get(&leaf, 65), tr_place(3, 7));
 	leaf_free(&leaf);
