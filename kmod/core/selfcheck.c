@@ -223,8 +223,8 @@ static_assert(sizeof(struct terrace_pack_disk) +
 	      TERRACE_REGION_BLOCKS / TERRACE_PACK_GROUP * 4 + TERRACE_REGION_BLOCKS * (4 + 2) <=
 	      TERRACE_PACK_HEADER_BLOCKS * TERRACE_BLOCK_BYTES);
 /* The largest run: nothing shrinks. What is left is for alignment. */
-static_assert(TERRACE_REGION_BLOCKS <= TERRACE_PACK_MAX_BLOCKS - TERRACE_PACK_HEADER_BLOCKS);
-static_assert(TERRACE_PACK_MAX_SEGMENTS == TERRACE_PACK_MAX_SHIFT / 2 + 1);
+static_assert((TERRACE_PACK_HEADER_BLOCKS + TERRACE_REGION_BLOCKS) / TERRACE_PACK_MAX_BLOCKS == 0);
+static_assert(TERRACE_PACK_MAX_SHIFT / 2 + 1 == TERRACE_PACK_MAX_SEGMENTS);
 
 /* The largest map page: places, a home bitmap for each tier, packs. */
 static_assert(sizeof(struct terrace_map_disk) +
