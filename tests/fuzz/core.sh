@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 work=build/fuzz seconds=${FUZZ_SECONDS:-8}
 names=("$@")
-[ $# -gt 0 ] || names=(label super map bitmap owners journal)
+[ $# -gt 0 ] || names=(label super map bitmap owners journal pack)
 mkdir -p "$work"
 rm -f "$work"/core-*.o
 
