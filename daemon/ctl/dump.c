@@ -23,10 +23,11 @@ static const char help_text[] =
 "  map       directories and pages of the map: where each block lives, without\n"
 "            what the journal says beyond that\n"
 "  space     directories and pages of the space trees: which places are used\n"
+"  packs     headers of packs that the map names, and whether they are good\n"
 "  owners    owner blocks and owner tables on shelves: whose each block is\n"
 "\n"
-"  --range N[-M]  only journal blocks (counted from the tail), regions (map),\n"
-"                 or chunks (space, owners) N to M\n"
+"  --range N[-M]  only journal blocks (counted from the tail), regions (map,\n"
+"                 packs), or chunks (space, owners) N to M\n"
 "  --json         as one JSON object\n"
 "  --help         this text\n"
 "\n"
@@ -45,6 +46,7 @@ static const struct {
 	{ "journal", dump_journal },
 	{ "map", dump_map },
 	{ "space", dump_space },
+	{ "packs", dump_packs },
 	{ "owners", dump_owners },
 };
 

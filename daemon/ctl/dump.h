@@ -8,6 +8,7 @@
  *   dump_super.c    labels and superblocks
  *   dump_journal.c  journal blocks and their records
  *   dump_trees.c    map and space: directories and pages
+ *   dump_packs.c    headers of packs
  *   dump_owners.c   owner blocks and tables of shelves
  */
 #ifndef TERRACE_CTL_DUMP_H
@@ -35,6 +36,7 @@ void dump_supers(struct dump *d);
 void dump_journal(struct dump *d);
 void dump_map(struct dump *d);
 void dump_space(struct dump *d);
+void dump_packs(struct dump *d);
 void dump_owners(struct dump *d);
 
 /* Shorthands. */

@@ -4,12 +4,13 @@
  * offline tools can be tested without the kernel module.
  *
  *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
- *	      [--break WHAT] TIER0 TIER1...
+ *	      [--packs N] [--break WHAT] TIER0 TIER1...
  *
  * A model does random operations as the module would: --before of them, then
  * the journal's tail is set; --between more, then pages are written (some of
  * them older, where a range discard is pending); --after more, which are in
- * the journal only. --break makes one structure wrong, with a right CRC.
+ * the journal only. --packs gives regions 0 to N-1 a pack each, every other one
+ * in the journal only (with no other operations). --break makes one structure wrong, with a right CRC.
  *
  * Prints where each structure is ("map-page REGION META_BLOCK", …) and what a
  * check must count ("mapped N", "discarded N").
@@ -24,6 +25,7 @@
 
 #include "core/geometry.h"
 #include "core/journal_block.h"
+#include "core/pack.h"
 
 #define MAX_RECORDS	200000
 #define NO_BLOCK	(~0ull)
@@ -38,6 +40,8 @@ static bool *pending;		/* discarded by a range record, not yet unmapped */
 static u64 *pending_seq;	/* per region: newest range discard not yet resolved */
 static u8 *used[TERRACE_MAX_TIERS];
 static u64 regions;
+
+static struct tr_packs *packs[64];	/* of the first regions, NULL: none */
 
 static struct tr_record *records;
 static u64 nr_records;		/* record n is records[n - 1] */
@@ -190,6 +194,108 @@ static void write_meta(u64 block, const void *data, u32 nr)
 		write_block(fd[mirror], label[mirror].meta_start + block, data, nr);
 }
 
+/* ---- packs ------------------------------------------------------------------------ */
+
+#define PACK_BLOCKS	40u	/* of each region: the first ones */
+#define PACK_LEFT_OUT	7u	/* in the pack, but overwritten since */
+#define PACK_CLEAN	9u	/* has a clean slot as well */
+
+/* Not LZ4 at all: nobody decodes it. */
+static int quarter(void *context, const u8 *cluster, u32 from, u32 bytes, bool last, u8 *to, u32 room)
+{
+	(void)context;
+	(void)last;
+	if (room < bytes / 4)
+		return 0;
+	memcpy(to, cluster + from, bytes / 4);
+	return bytes / 4;
+}
+
+static u32 write_run(struct tr_pack *pack, u64 region, bool index)
+{
+	static const struct tr_codec_ops ops = { .compress = quarter };
+	static u64 image[64 * 512];
+	static struct tr_pack_build build;
+	u8 cluster[16 * TERRACE_BLOCK_BYTES];
+	u32 tier = tr_place_tier(pack->place), n;
+	u16 block[16];
+
+	build.head = (struct tr_pack_head){
+		.id = pack->id, .place = pack->place, .region = region, .record_seq = nr_records,
+		.nr_blocks = PACK_BLOCKS, .codec = TERRACE_CODEC_LZ4, .shift = 4,
+	};
+	if (tr_pack_start(&build, image, sizeof(image), super.volume_uuid))
+		abort();
+	for (u32 at = 0; at < PACK_BLOCKS; at += n) {
+		n = PACK_BLOCKS - at < 16 ? PACK_BLOCKS - at : 16;
+		for (u32 k = 0; k < n; k++)
+			block[k] = PACK_BLOCKS - 1 - at - k;
+		for (u32 k = 0; k < sizeof(cluster); k++)
+			cluster[k] = rnd(256);
+		if (tr_pack_add(&build, block, n, cluster, &ops, NULL))
+			abort();
+	}
+	if (tr_pack_finish(&build, 1, &pack->header_crc) || build.head.blocks > pack->blocks)
+		abort();
+	pack->blocks = build.head.blocks;
+	write_block(fd[tier], label[tier].data_start + tr_place_index(pack->place), image,
+		    pack->blocks);
+	tier = tr_place_tier(pack->index_place);
+	if (index)
+		write_block(fd[tier], label[tier].data_start + tr_place_index(pack->index_place),
+			    image, 1);
+	return build.payload_at;
+}
+
+/* The first blocks of @region, put on tier 0 and then into a pack on tier 1. */
+static void pack_region(u64 region)
+{
+	u64 first = region * TERRACE_REGION_BLOCKS;
+	struct tr_pack pack = { .id = super.next_id++, .place = allocate(1, 16), .blocks = 16,
+				.index_place = TR_NO_PLACE };
+	u32 payload;
+
+	put(first, PACK_BLOCKS, allocate(0, PACK_BLOCKS));
+	if (region % 4 == 0) {
+		pack.index_place = allocate(0, 1);
+		pack.index_blocks = 1;
+		set_used(pack.index_place, true);
+	}
+	payload = write_run(&pack, region, pack.index_blocks);
+	for (u32 i = 0; i < pack.blocks; i++)
+		set_used(tr_place_add(pack.place, i), true);
+	record(TERRACE_RECORD_PACK_ADD, region, pack.blocks, pack.place, pack.id);
+	records[nr_records - 1].aux = pack.header_crc;
+	if (pack.index_blocks)
+		record(TERRACE_RECORD_INDEX_ADD, region, 1, pack.index_place, pack.id);
+	for (u32 i = 0; i < PACK_BLOCKS; i++) {
+		if (i == PACK_LEFT_OUT)
+			continue;
+		pack.live[0] |= 1ull << i;
+		if (i == PACK_CLEAN) {
+			record(TERRACE_RECORD_CLEAN, first + i, 1, map[first + i], pack.id);
+			records[nr_records - 1].aux = TERRACE_CLEAN_KEPT;
+			continue;
+		}
+		record(TERRACE_RECORD_PACKED, first + i, 1, pack.id, map[first + i]);
+		set_used(map[first + i], false);
+		map[first + i] = TR_NO_PLACE;
+	}
+	if (region < 64) {
+		packs[region] = calloc(1, tr_packs_bytes(1));
+		tr_packs_init(packs[region], 1);
+		tr_packs_add(packs[region], &pack);
+	}
+	printf("pack %llu %llu %llu %u\n", region, pack.id,
+	       label[tr_place_tier(pack.place)].data_start + tr_place_index(pack.place), payload);
+}
+
+static void pack_regions(u64 from, u64 nr)
+{
+	for (; from < nr; from += 2)
+		pack_region(from);
+}
+
 static u64 next_page;
 static u64 mbits[64][TERRACE_MBIT_WORDS];
 
@@ -280,10 +386,11 @@ static struct tr_entry map_page(u64 region, u64 seq, bool first)
 	u8 uuid[TERRACE_UUID_BYTES];
 	u8 age = rnd(256);
 	u32 nr;
+	const struct tr_packs *list = region < 64 ? packs[region] : NULL;
 
 	if (older)
 		seq = super.tail_record_seq;
-	if (!leaf.nr)
+	if (!leaf.nr && !list)
 		return none;
 	memcpy(uuid, super.volume_uuid, sizeof(uuid));
 	if (first) {
@@ -292,9 +399,9 @@ static struct tr_entry map_page(u64 region, u64 seq, bool first)
 		id.index += breaks("index");
 		seq += breaks("newest") ? 1000000 : 0;
 	}
-	nr = tr_map_page_blocks(&leaf, NULL);
+	nr = tr_map_page_blocks(&leaf, list);
 	tr_page_start(page, &id, nr, seq, super.generation, uuid);
-	tr_map_encode(page, &leaf, NULL, age);
+	tr_map_encode(page, &leaf, list, age);
 	if (first && breaks("section"))
 		((struct terrace_section_disk *)((struct terrace_map_disk *)page)->payload)->type =
 			__cpu_to_le16(77);
@@ -591,10 +698,10 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "seed", 1, NULL, 's' }, { "before", 1, NULL, 'b' }, { "between", 1, NULL, 'm' },
-		{ "after", 1, NULL, 'a' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
+		{ "after", 1, NULL, 'a' }, { "packs", 1, NULL, 'p' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
 		{ NULL, 0, NULL, 0 },
 	};
-	u64 before = 300, between = 20, after = 100;
+	u64 before = 300, between = 20, after = 100, nr_packs = 0;
 	bool clean = false;
 	int opt;
 
@@ -615,6 +722,10 @@ int main(int argc, char **argv)
 		case 'c':
 			clean = true;
 			break;
+		case 'p':
+			nr_packs = strtoull(optarg, NULL, 0);
+			before = between = after = 0;
+			break;
 		case 'x':
 			broken = optarg;
 			break;
@@ -630,11 +741,13 @@ int main(int argc, char **argv)
 	set_tail();
 	while (between--)
 		operate();
+	pack_regions(0, nr_packs);
 	for (u32 i = 0; i < super.nr_tiers; i++)
 		write_spaces(i, nr_records);
 	write_maps(nr_records);
 	while (after--)
 		operate();
+	pack_regions(1, nr_packs);
 	for (u32 i = 0; i < super.nr_tiers; i++)
 		if (super.tier[i].kind == TERRACE_KIND_SHELVES)
 			write_tables(i);
