@@ -60,12 +60,15 @@ static int lz4_compress(void *context, const u8 *cluster, u32 from, u32 bytes, b
 			u32 room)
 {
 	struct pack_codec *codec = context;
+	const char *data = (const char *)cluster + from;
+	int acceleration = codec->level ? (int)codec->level : 1;
 
-	(void)last;
+	if (!from && last) /* alone: hashed more finely than in a stream */
+		return LZ4_compress_fast_extState(&codec->lz4, data, (char *)to, bytes, room,
+						  acceleration);
 	if (!from)
 		LZ4_initStream(&codec->lz4, sizeof(codec->lz4));
-	return LZ4_compress_fast_continue(&codec->lz4, (const char *)cluster + from, (char *)to,
-					  bytes, room, codec->level ? (int)codec->level : 1);
+	return LZ4_compress_fast_continue(&codec->lz4, data, (char *)to, bytes, room, acceleration);
 }
 
 static int lz4_decompress(void *context, const u8 *stored, u32 length, u8 *cluster, u32 from,
