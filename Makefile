@@ -106,6 +106,21 @@ $(BUILD)/drive/%: tests/drive/tools/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
 
+# programs that measure, and the plugin that counts for QEMU
+.PHONY: bench-tools
+#: make bench-tools   build/bench/NAME from tests/bench/tools/NAME.c, lines.so from tests/bench/lines/
+bench-tools: $(patsubst tests/bench/tools/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/tools/*.c)) $(BUILD)/bench/lines.so
+$(BUILD)/bench/lines.so: tests/bench/lines/plugin.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -shared -fPIC -o $@ $<
+# replays with the code that the module has
+$(BUILD)/bench/serial: tests/bench/tools/serial.c $(CORE_SRC) $(wildcard kmod/core/*.h)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(CORE_SRC)
+$(BUILD)/bench/%: tests/bench/tools/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
+
 # the random workload that knows what a volume may hold, and when
 .PHONY: oracle
 #: make oracle        build/oracle from tests/oracle/
@@ -151,13 +166,13 @@ check-long: setup
 #: make demo          a volume of modelled drives at work
 #: make bench         the performance figures, in virtual time
 demo bench: setup
-	$(Q)$(MAKE) all
+	$(Q)$(MAKE) all oracle bench-tools drive-tools
 	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
 	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
-#: make bench-io      what one I/O costs, beside dm-linear and dm-cache, in virtual time
+#: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes
 bench-io: setup
-	$(Q)$(MAKE) kmod drive daemon oracle
-	$(Q)scripts/vm --memory 4G --timeout 3600 --out $(BUILD)/test/bench-io.out vtime -- bash tests/bench/io.sh
+	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
+	$(Q)tests/bench/run lines io open bandwidth smp
 #: make lint          style, warnings, sparse, checkpatch, dependency rules: under a minute
 lint: setup
 	$(Q)scripts/lint
@@ -182,7 +197,7 @@ install uninstall:
 #: Variables: KERNEL=6.12 (release or its beginning), JOBS=N, V=1, PREFIX, DESTDIR, CFLAGS
 .PHONY: clean distclean help
 clean:
-	$(Q)rm -rf $(addprefix $(BUILD)/,kernel user san unit drive oracle bpf test vm docs lint terraced terracectl)
+	$(Q)rm -rf $(addprefix $(BUILD)/,kernel user san unit drive oracle bpf test bench vm docs lint terraced terracectl)
 distclean:
 	$(Q)rm -rf $(BUILD)
 #: make help          this list

@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Memory per block, activation, replay of the journal, discard of a whole volume.
+# bench: mode=vtime memory=3G timeout=600
+# shellcheck disable=SC2034,SC2001
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/bench/bars.bash"
+
+PARTS=${PARTS:-memory activation replay discard}
+REPLAY=${REPLAY:-100000}	# overwrites
+
+in_ram fio dmsetup blkdiscard dd
+PATH=$TERRACE_TREE/build/bench:$PATH in_ram serial hits
+now() { date +%s%N; }
+attr() { cat "/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname vol)/$1"; }
+
+format() {
+	vol_format --tier "optane:slots:atomic=$FAST" --tier "hdd:shelves:atomic=/dev/ram/tslow" "$@"
+}
+
+set_up() {
+	mkram tfast 256
+	mkram tslow 320
+	FAST=/dev/ram/tfast
+	VOL_DRIVES=(/dev/ram/tfast /dev/ram/tslow)
+}
+
+# ---- memory ----
+
+# A fast tier of 4 GiB whose metadata are real and whose data go nowhere. All
+# of the map's memory is counted, as the volume itself does: regions, leaves,
+# bitmaps, table and directory pages; not the open shelves' owner lists and the
+# journal's buffers, whose number is fixed (the empty volume's figure).
+memory_of() {	# WHAT REGIONS, after COMMAND... has run
+	local what=$1 regions=$2 before after used
+	shift 2
+	dmc big "0 $((1024 * 2048)) linear /dev/ram/head 0
+$((1024 * 2048)) $((3584 * 2048)) zero"
+	FAST=/dev/mapper/big
+	format
+	vol_up stream_kb=0
+	before=$(attr memory)
+	"$@"
+	sync "$VOL"
+	vol_message checkpoint
+	after=$(attr memory)
+	used=$(vol_tier 0 used | cut -d/ -f1)
+	echo "# $what: $used blocks in $regions regions: $((after - before)) bytes above the empty volume's $before"
+	bar "memory per fast block, in 1/100 byte, $what" $(((after - before - regions * 256) * 100 / used)) B/100 600
+	vol_down
+	dmr big
+}
+
+fio_map() {
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --iodepth=8 --randrepeat=0 "$@" > /dev/null
+}
+
+memory() {
+	mkram head 1024
+	memory_of "full regions" 768 fio_map --rw=write --bs=256k --size=3g
+	memory_of "half of each region, scattered" 128 fio_map --rw=randwrite --bs=8k --size=512m --number_ios=32768
+	memory_of "64 blocks a region" 1024 from_ram hits "$VOL" write 65536 65536
+	rmram head
+	figure "journal buffers, fixed (module parameter journal_buffers)" $(($(cat /sys/module/dm_terrace/parameters/journal_buffers) * 4096)) bytes
+	FAST=/dev/ram/tfast
+}
+
+# ---- opening ----
+
+activation() {
+	local size
+	for size in 1G 64T; do
+		format --overcommit $size
+		vol_up		# first use of the code
+		dd if=/dev/zero of="$VOL" bs=1M count=8 seek=100 oflag=direct status=none
+		from_ram dmsetup remove --noudevsync vol
+		# by the kernel's own clock: dmsetup, and reading it, cost the
+		# same for any target
+		from_ram dmsetup create vol --noudevsync --table "$(vol_table)"
+		bar "activation after a clean stop, $size virtual" "$(dmesg | sed -n 's/.*activated in \([0-9]*\) us$/\1/p' | tail -1)" us 100000
+		dmsetup mknodes vol
+		vol_down
+	done
+}
+
+# A journal full of overwrites, opened without having been closed: from a copy
+# of the drive. Nothing is read from the host between the first write and the
+# copy: that would take minutes of virtual time, and an idle checkpoint empties
+# the journal.
+replay() {
+	local n said us
+	format --journal 16M
+	mkram copyf 256
+	dd if=/dev/zero of=/dev/ram/copyf bs=1M count=256 oflag=direct status=none
+	vol_up stream_kb=0 atomic=no:0
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=64m --norandommap --randrepeat=0 --rw=randwrite --iodepth=32 \
+		--io_size=$((REPLAY * 4))k --end_fsync=1 --output=/dev/shm/o
+	from_ram dd if=/dev/ram/tfast of=/dev/ram/copyf bs=1M iflag=direct oflag=direct status=none
+	vol_down
+	dmc vol "$(vol_table | sed 's,/dev/ram/tfast,/dev/ram/copyf,')"
+	said=$(dmesg | grep -o 'replayed [0-9]* records in .*' | tail -1)
+	echo "# $said"
+	n=$(awk '{ print $2 }' <<< "$said")
+	[ "$n" -ge "$REPLAY" ] || die "the journal held $n of $REPLAY records"
+	us=$(sed 's/.*(read \([0-9]*\), map \([0-9]*\), space \([0-9]*\) us).*/\1 + \2 + \3/' <<< "$said")
+	bar "replay of an overwritten journal, one CPU" $((n * 1000 / (us))) rec/ms -1000
+	bar "activation less the replay" $(($(dmesg | sed -n 's/.*activated in \([0-9]*\) us$/\1/p' | tail -1) - (us))) us 100000
+	vol_down
+	rmram copyf
+}
+
+# The same journal, oldest first by one worker and newest first by eight, with
+# the code that module and tools share (tools/serial.c).
+against_serial() {
+	local said one
+	said=$(from_ram serial 64 300000 8) || die "serial: $said"
+	word() { tr ' ' '\n' <<< "$said" | sed -n "s/^$1=//p"; }
+	one=$(($(word serial) / $(word records)))
+	figure "serial replay, oldest first" $one ns/rec
+	figure "replay newest first, 1 worker" $(($(word newest) / $(word records))) ns/rec
+	figure "replay newest first, 1 worker, against serial" $(($(word serial) * 100 / $(word newest))) %
+	bar "replay newest first, 8 workers, against serial" $(($(word serial) * 100 / $(word all))) % -1000
+}
+
+discards() {
+	local i began
+	format --overcommit 1T
+	vol_up stream_kb=0
+	for ((i = 0; i < 100; i++)); do dd if=/dev/zero of="$VOL" bs=256k count=1 seek=$((i * 40000)) oflag=direct status=none; done
+	sync "$VOL"
+	from_ram blkdiscard -o 0 -l 4096 "$VOL"
+	began=$(now)
+	from_ram blkdiscard "$VOL"
+	bar "discard of 1 TiB with 100 regions in it, acknowledged after" $((($(now) - began) / 1000000)) ms 1000
+	vol_down
+}
+
+set_up
+for part in $PARTS; do
+	case $part in
+	memory)		memory ;;
+	activation)	activation ;;
+	replay)		replay; against_serial ;;
+	discard)	discards ;;
+	*)		die "no part called $part" ;;
+	esac
+done
+bars_end

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * commits: new blocks, so many per fsync
+ *
+ *	commits DEVICE BLOCKS COUNT PER_SYNC DEPTH
+ *
+ * Writes COUNT of the device's first BLOCKS blocks of 4 KiB, in random order,
+ * no block twice, DEPTH at a time; after every PER_SYNC of them (0: never) it
+ * waits for all and calls fsync once. Prints one line of name=value, in
+ * nanoseconds: the whole time per write, fsyncs included, and the mean fsync.
+ *
+ * fio's --fsync=64 is no measure of that: at a queue depth above one it sends
+ * many more than one fsync per 64 writes, and its random offsets repeat.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCK 4096
+
+static void trouble(const char *text, int error)
+{
+	fprintf(stderr, "commits: %s: %s\n", text, strerror(error));
+	exit(1);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* The k-th of 0 .. blocks-1 in an order without pattern: a full-period walk. */
+static uint32_t *shuffled(uint32_t blocks)
+{
+	uint32_t *order = malloc(blocks * sizeof(*order));
+	uint64_t state = 1;
+
+	if (!order)
+		trouble("memory", ENOMEM);
+	for (uint32_t k = 0; k < blocks; k++)
+		order[k] = k;
+	for (uint32_t k = blocks - 1; k; k--) {
+		uint32_t other, swap = order[k];
+
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		other = (state >> 20) % (k + 1);
+		order[k] = order[other];
+		order[other] = swap;
+	}
+	return order;
+}
+
+static void reap(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+	int err = io_uring_wait_cqe(ring, &cqe);
+
+	if (err)
+		trouble("wait", -err);
+	if (cqe->res != BLOCK)
+		trouble("write", cqe->res < 0 ? -cqe->res : EIO);
+	io_uring_cqe_seen(ring, cqe);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t began, sync_ns = 0, syncs = 0, took;
+	uint32_t blocks, count, per_sync, depth, busy = 0;
+	struct io_uring ring;
+	uint32_t *order;
+	void *data;
+	int fd, err;
+
+	if (argc != 6) {
+		fprintf(stderr, "usage: commits DEVICE BLOCKS COUNT PER_SYNC DEPTH\n");
+		return 2;
+	}
+	blocks = strtoul(argv[2], NULL, 0);
+	count = strtoul(argv[3], NULL, 0);
+	per_sync = strtoul(argv[4], NULL, 0);
+	depth = strtoul(argv[5], NULL, 0);
+	if (!depth || count > blocks)
+		trouble("numbers", EINVAL);
+	fd = open(argv[1], O_RDWR | O_DIRECT | O_CLOEXEC);
+	if (fd < 0)
+		trouble(argv[1], errno);
+	data = aligned_alloc(BLOCK, BLOCK);
+	memset(data, 0x5a, BLOCK);
+	order = shuffled(blocks);
+	err = io_uring_queue_init(depth, &ring, 0);
+	if (err)
+		trouble("io_uring", -err);
+
+	began = now();
+	for (uint32_t k = 0; k < count; k++) {
+		struct io_uring_sqe *sqe;
+		uint64_t from;
+
+		if (busy == depth) {
+			reap(&ring);
+			busy--;
+		}
+		sqe = io_uring_get_sqe(&ring);
+		io_uring_prep_write(sqe, fd, data, BLOCK, (uint64_t)order[k] * BLOCK);
+		busy++;
+		if (busy == depth || k + 1 == count || (per_sync && (k + 1) % per_sync == 0))
+			io_uring_submit(&ring);
+		if (!per_sync || (k + 1) % per_sync)
+			continue;
+		while (busy) {
+			reap(&ring);
+			busy--;
+		}
+		from = now();
+		if (fsync(fd))
+			trouble("fsync", errno);
+		sync_ns += now() - from;
+		syncs++;
+	}
+	while (busy) {
+		reap(&ring);
+		busy--;
+	}
+	took = now() - began;
+	printf("write=%lu sync=%lu syncs=%lu\n", took / count, syncs ? sync_ns / syncs : 0, syncs);
+	return 0;
+}
