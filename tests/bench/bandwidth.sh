@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Bandwidth in order and at random, the steady state of shelves, tails during moves.
-# bench: mode=vtime memory=4G timeout=900
+# bench: mode=vtime memory=4G timeout=400
 #
 # On drive models (Documentation/drive-model.md), in virtual time. What the
 # volume's own instructions cost is in these figures: one per nanosecond.
@@ -10,7 +10,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
-PARTS=${PARTS:-order random steady tails}
+PARTS=${PARTS:-order random tails steady}
 SHELF_MB=${SHELF_MB:-1024}	# of the drive with shelves
 LEVELS=${LEVELS:-50 80 90}	# per cent of it in use
 

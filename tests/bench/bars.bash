@@ -45,5 +45,5 @@ figure() {
 bars_end() {
 	[ "$bars_all" -gt 0 ] || die "$BARS_SCRIPT: not one bar was compared"
 	echo "$BARS_SCRIPT: $bars_missed of $bars_all bars missed"
-	[ $bars_missed = 0 ]
+	[ $bars_missed = 0 ] || exit 1
 }

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Cache misses and shared atomics on a read hit, counted instruction by instruction.
-# bench: mode=vtime memory=3G timeout=600 plugin=lines
+# bench: mode=vtime memory=3G timeout=600 plugin=lines append=noreplace-smp
 #
 # Blocks stand 128 MiB apart in a volume of 1 TiB, each in a region of its own:
 # the map's table, regions and places together are ten times the modelled
 # cache. Random reads of them are watched from outside (lines/plugin.c).
-# New blocks, which take locks, show beside them that the counter counts.
+# New blocks, which take locks, show beside them that the counter counts. (With
+# one CPU the kernel takes the lock prefixes out of its code and of ours, unless
+# told not to.)
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"

@@ -95,7 +95,7 @@ replay() {
 	dd if=/dev/zero of=/dev/ram/copyf bs=1M count=256 oflag=direct status=none
 	vol_up stream_kb=0 atomic=no:0
 	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=64m --norandommap --randrepeat=0 --rw=randwrite --iodepth=32 \
-		--io_size=$((REPLAY * 4))k --end_fsync=1 --output=/dev/shm/o
+		--io_size=$((REPLAY * 4))k --end_fsync=1 --output=/dev/shm/o --eta=never
 	from_ram dd if=/dev/ram/tfast of=/dev/ram/copyf bs=1M iflag=direct oflag=direct status=none
 	vol_down
 	dmc vol "$(vol_table | sed 's,/dev/ram/tfast,/dev/ram/copyf,')"
