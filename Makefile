@@ -93,8 +93,14 @@ $(BUILD)/user/%.o: %.c | bpf
 $(BUILD)/san/%.o: %.c | bpf
 	$(call say,CC-SAN,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit $(SANITIZE) -MMD -MP -c -o $@ $<
+# for scripts/lint: warnings in the unit tests, without the time that sanitizers take
+.PHONY: lint-user
+lint-user: $(UNIT_SRC:%.c=$(BUILD)/lint/user/%.ok)
+$(BUILD)/lint/user/%.ok: %.c | bpf
+	$(call say,WARN,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit -O1 -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $< && touch $@
 .SECONDARY:
--include $(shell find $(BUILD)/user $(BUILD)/san -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/user $(BUILD)/san $(BUILD)/lint/user -name '*.d' 2>/dev/null)
 
 # ---- programs that test the drive model ----------------------------------------
 
@@ -174,7 +180,8 @@ bench-io: setup
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
 	$(Q)tests/bench/run lines io open bandwidth smp
 #: make lint          style, warnings, sparse, checkpatch, dependency rules: under a minute
-lint: setup
+lint:
+	$(Q)scripts/setup --lint
 	$(Q)scripts/lint
 #: make lint-deep     slow analysers; those not installed are reported as skipped
 lint-deep: setup

@@ -81,7 +81,7 @@ pass "a lazy mirror that is behind is refused"
 REGION=$((4 << 20))
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
 vol_up
-dd if=/dev/shm/data of=$VOL bs=1M count=12 oflag=direct status=none
+dd if=/dev/shm/data of="$VOL" bs=1M count=12 oflag=direct status=none
 vol_down
 # every page of region 1 there is, older ones included
 pages=$(python3 - $fast $META <<- 'EOF'
@@ -102,9 +102,9 @@ at() { dd if="$VOL" bs=4k iflag=count_bytes,skip_bytes,direct skip="$1" count="$
 at 0 $REGION | cmp -n $REGION - /dev/shm/data
 at $((2 * REGION)) $REGION | cmp -i 0:$((2 * REGION)) -n $REGION - /dev/shm/data
 expect_fail 'Input/output error' at $REGION 4096
-expect_fail 'Input/output error' dd if=/dev/shm/data of=$VOL bs=4k seek=1024 count=1 oflag=direct
+expect_fail 'Input/output error' dd if=/dev/shm/data of="$VOL" bs=4k seek=1024 count=1 oflag=direct
 check_eq "mode" "$(vol_get mode)" write
-dd if=/dev/shm/data of=$VOL bs=1M count=4 oflag=direct status=none
+dd if=/dev/shm/data of="$VOL" bs=1M count=4 oflag=direct status=none
 vol_message checkpoint
 vol_down
 vol_up
