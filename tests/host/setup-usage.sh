@@ -29,12 +29,12 @@ expect 1 '^    sudo apt-get update && sudo apt-get install --no-install-recommen
 # lists readable, the package not installable
 fake apt-get '[[ " $* " == *" update "* ]] || { echo "E: Unable to locate package fio"; exit 100; }'
 expect 1 'E: Unable to locate package fio' setup
-expect 1 'apt-get install failed; please run:' setup
+expect 1 'apt-get install failed \(no network\?\); please run:' setup
 
 # installable: exactly the missing one is installed, nothing recommended
 fake apt-get "echo \"\$*\" >> $OUT/calls"
 expect 0 'installing fio' setup
-tail -1 "$OUT/calls" | grep -q -- 'install --no-install-recommends fio$' || die "called: $(tail -1 "$OUT/calls")"
+tail -1 "$OUT/calls" | grep -q -- 'install --reinstall --no-install-recommends fio$' || die "called: $(tail -1 "$OUT/calls")"
 
 # not root, no sudo without a password
 fake id 'echo 1000'
@@ -47,9 +47,35 @@ fake id 'echo 0'
 fake apt-cache 'true'
 fake tee 'cat >/dev/null'
 expect 1 'no configured package source offers|Debian has no kernel package of series 9.9' setup --kernel 9.9
+fake apt-get 'case " $* " in *" indextargets "*) echo "http://mirror/debian /key.gpg end" ;; esac'
+fake apt-cache 'printf "%s\n" linux-image-amd64 linux-image-6.1.0-9-amd64 linux-image-6.1.0-10-rt-amd64 linux-image-6.12.1+deb12-amd64'
+fake rm 'exit 0'
+expect 1 'Debian has no kernel package of series 9.9; choose one of: 6.1 6.12 $' setup --kernel 9.9
+rm -f "$fake/rm"
 expect 2 "bad kernel version 'new'" setup --kernel new
 expect 2 "bad kernel version ''" setup --kernel
 expect 2 "unknown option '--all'" setup --all
+
+# not Debian
+fake dpkg-query 'exit 127'
+expect 1 'this is not a Debian system: install the equivalents of scripts/setup --list' setup
+one_line setup
+
+# the files of the kernel are gone, although its packages are there
+if unshare -rm true 2>/dev/null; then
+	fake dpkg-query "echo '$all_installed'"
+	fake id 'echo 1000'
+	without() { unshare -rm env PATH="$fake:$PATH" bash -c "mount -t tmpfs none $1 && scripts/setup"; }
+	for folder in /boot /lib/modules; do
+		expect 1 'needs kernel 6.1, image and headers' without $folder
+		expect 1 '^    sudo scripts/setup --kernel 6.1$' without $folder
+	done
+	# and root unpacks them anew
+	fake id 'echo 0'
+	fake apt-get "echo \"\$*\" >> $OUT/calls"
+	expect 1 'kernel 6.1 still lacks its image or headers' without /boot
+	tail -1 "$OUT/calls" | grep -q -- 'install --reinstall .*linux-image-6.1.0-9-amd64 linux-headers-6.1.0-9-amd64$' || die "called: $(tail -1 "$OUT/calls")"
+fi
 
 # every group and line is well formed: a group, a package, a reason
 scripts/setup --list | awk 'NF < 3 || $1 !~ /^(build|test|lint|deep|bench|docs)$/ { print "odd line: " $0; bad = 1 } END { exit bad }'

@@ -31,3 +31,11 @@ expect 0 "$(scripts/vm --print-kernel)" scripts/vm --list-kernels
 
 refuse 1 'no headers of kernel 4.19; run: scripts/setup' scripts/kbuild 4.19 kmod
 expect 2 'no kernel to build for' make kmod KERNEL=4.19
+
+# no image at all; an image without headers
+if unshare -rm true 2>/dev/null; then
+	release=$(scripts/vm --print-kernel)
+	without() { unshare -rm bash -c "mount -t tmpfs none $1 && ${*:2}"; }
+	refuse 125 'no installed kernel image matches 6.1 \(installed: none\); run: scripts/setup --kernel 6.1' without /boot scripts/vm functional -- true
+	refuse 1 "no headers of kernel $release; run: scripts/setup --kernel $release" without "/lib/modules/$release" scripts/kbuild "$release" kmod
+fi
