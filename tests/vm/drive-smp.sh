@@ -9,9 +9,10 @@ in_ram fio
 
 # limits NAME lbs pbs min opt rotational cache discard
 limits() {
-	local name=$1 words="logical_block_size physical_block_size minimum_io_size optimal_io_size rotational write_cache" got="" w
-	for w in $words; do got+="$(drive_limit "$name" "$w") "; done
-	[ "$(drive_limit "$name" discard_max_bytes)" -gt 0 ] && got+=discard || got+=none
+	local name=$1 words="logical_block_size physical_block_size minimum_io_size optimal_io_size rotational write_cache" got="" w queue
+	queue=/sys/block/$(dmsetup info -c --noheadings -o blkdevname "$name")/queue
+	for w in $words; do got+="$(< "$queue/$w") "; done
+	[ "$(< "$queue/discard_max_bytes")" -gt 0 ] && got+=discard || got+=none
 	check_eq "limits of $name" "$got" "$2"
 }
 

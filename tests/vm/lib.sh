@@ -100,7 +100,7 @@ mkzram() {
 }
 
 dmc() {
-	modprobe dm_mod
+	[ -d /sys/module/dm_mod ] || modprobe dm_mod
 	dmsetup create --noudevsync --noudevrules "$1" --table "$2" && dmsetup mknodes "$1"
 }
 
@@ -111,14 +111,18 @@ sectors() { blockdev --getsz "$1"; }
 # ---- programs in RAM ----
 
 in_ram() {
-	local prog path
+	local prog path lib
+	local -A libs=()
 	mkdir -p "$RAM/lib"
 	for prog in "$@"; do
 		path=$(command -v "$prog") || die "$prog is not installed"
 		[ -e "$RAM/$prog" ] && continue
 		cp -L "$path" "$RAM/$prog"
-		ldd "$path" | awk '$3 ~ /^\// { print $3 }' | while read -r lib; do cp -Ln "$lib" "$RAM/lib/"; done
+		while read -r _ _ lib _; do
+			[[ $lib != /* || -e $RAM/lib/${lib##*/} ]] || libs[${lib##*/}]=$lib
+		done <<< "$(ldd "$path")"
 	done
+	[ ${#libs[@]} = 0 ] || cp -Ln "${libs[@]}" "$RAM/lib/"
 }
 
 # from_ram PROGRAM ARG...
@@ -141,7 +145,7 @@ expect_fail() {
 	local pattern=$1 said
 	shift
 	if said=$("$@" 2>&1); then die "should have failed: $*"; fi
-	grep -qE -e "$pattern" <<< "$said" || die "$* failed, but said '$said' instead of '$pattern'"
+	[[ $said =~ $pattern ]] || grep -qE -e "$pattern" <<< "$said" || die "$* failed, but said '$said' instead of '$pattern'"
 }
 
 klog_expect() { echo "$1" >> /run/vm/klog-expect; }
