@@ -8,7 +8,7 @@
 mkdir -p "$OUT/tree/tests/host" "$OUT/tree/tests/vm"
 cp -r tests/run "$OUT/tree/tests/"
 cp -r scripts "$OUT/tree/"
-cd "$OUT/tree"
+cd "$OUT/tree" || exit
 toy() { printf '#!/bin/bash\n# %s\n%s\n' "$2" "$3" > "tests/host/$1.sh"; }
 toy good "This one passes." 'true'
 toy bad "This one fails." 'seq 100; echo the reason; exit 3'
@@ -37,7 +37,13 @@ expect 2 'say what to run: unit host vm' tests/run
 expect 2 'option --fast not recognized' tests/run --fast all
 expect 2 "bad number of jobs '0'" tests/run -j 0 all
 expect 2 "no installed kernel matches '4.19'" tests/run -k 4.19 all
+expect 2 "no installed kernel matches '4.19'; run: scripts/setup --kernel 4.19" env TERRACE_KERNEL=4.19 tests/run all
 expect 0 'host/bad +This one fails.' tests/run -l
+# the longest of the last time comes first
+printf 'host/good 5\nhost/good-more 9\n' > build/test/times
+tests/run --no-build --long -j1 host/good host/good-more > "$OUT/order"
+check_eq "order" "$(grep -o 'host/[a-z-]*' "$OUT/order" | xargs)" "host/good-more host/good"
+grep -q '^host/good 0\.' build/test/times || die "the time of host/good was not noted"
 for bad in fast=1 timeout=soon; do
 	toy odd "host: $bad" 'true'
 	expect 2 "tests/host/odd.sh: (unknown word|bad timeout)" tests/run odd
