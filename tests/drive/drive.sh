@@ -36,7 +36,7 @@ mkdrive() {
 	[ -d /sys/module/dm_drive ] || load_drive
 	dmc "$1" "$(drive_table "$@")" 2> /dev/shm/mkdrive.err || {
 		# the reason is in the kernel's log only
-		echo "mkdrive $*: $(dmesg | sed -n 's/.*device-mapper: table: [^d]*drive: //p' | tail -1)" >&2
+		echo "mkdrive $*: $(dmesg | sed -n 's/.*device-mapper: table: [^d]*drive: \(.*\) (-E[A-Z]*)$/\1/p' | tail -1)" >&2
 		return 1
 	}
 }

@@ -6,6 +6,8 @@
 . "$TERRACE_TREE/tests/drive/drive.sh"
 drive_tools
 in_ram fio
+# the quick form; drive-smp-long.sh asks for more
+MB=${DRIVE_SMP_MB:-6} SECONDS_OF_CHANGES=${DRIVE_SMP_SECONDS:-5} CUTS=${DRIVE_SMP_CUTS:-3}
 
 # limits NAME lbs pbs min opt rotational cache discard
 limits() {
@@ -45,7 +47,7 @@ for d in a b c d; do rmdrive $d; done
 echo "-- fio writes and verifies"
 verify() {
 	fio_ --name=v --filename=/dev/mapper/d --direct=1 --ioengine=io_uring --iodepth=16 --rw=randwrite --bsrange=4k-64k --bs_unaligned=0 \
-		--blockalign=4k --size=24m --verify=crc32c --verify_fatal=1 --do_verify=1 --fsync=64 --output-format=terse "$@" > /dev/null
+		--blockalign=4k --size="${MB}m" --verify=crc32c --verify_fatal=1 --do_verify=1 --fsync=64 --output-format=terse "$@" > /dev/null
 }
 mkdrive d ram 64
 verify
@@ -61,7 +63,7 @@ verify --randseed=4
 
 echo "-- several writers, messages, status and reloads at the same time"
 fio_ --name=s --filename=/dev/mapper/d --direct=1 --ioengine=io_uring --iodepth=16 --rw=randrw --bs=4k --size=64m --numjobs=4 \
-	--fsync=16 --time_based --runtime=8 --output-format=terse > /dev/null &
+	--fsync=16 --time_based --runtime="$SECONDS_OF_CHANGES" --output-format=terse > /dev/null &
 job=$!
 i=0
 while kill -0 $job 2>/dev/null; do
@@ -79,8 +81,8 @@ wait $job
 echo "$i changes meanwhile"
 
 echo "-- cuts under load on both CPUs: I/O fails, nothing hangs, nothing is left"
-for seed in 1 2 3 4; do
-	drive d set seed=$seed cache_size=1m
+for seed in $(seq "$CUTS"); do
+	drive d set seed="$seed" cache_size=1m
 	fio_ --name=c --filename=/dev/mapper/d --direct=1 --ioengine=io_uring --iodepth=16 --rw=randrw --bs=4k --size=64m --numjobs=2 \
 		--fsync=16 --time_based --runtime=20 --output-format=terse > /dev/null 2>&1 &
 	job=$!
