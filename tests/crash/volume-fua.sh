@@ -44,7 +44,7 @@ try() {
 		before_fua=$(fuas) before_flush=$(flushes)
 		drive fast arm write $((RANDOM % 300 + 20))
 		status=0
-		oracle run --ledger "$LEDGER" --device "$FILE" --seed $RANDOM --ops 250 --depth 4 --max-kb 32 --hot 60 --overlap 0 \
+		oracle run --ledger "$LEDGER" --device "$FILE" --seed "$RANDOM" --ops 250 --depth 4 --max-kb 32 --hot 60 --overlap 0 \
 			--weights write=10,fua=10,read=5 > /dev/null || status=$?
 		[ "$status" = 0 ] || [ "$status" = 3 ] || die "the oracle says $status"
 		drive_cut fast
