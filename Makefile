@@ -51,7 +51,7 @@ CFLAGS	?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) $(INCLUDE)
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 # only what a program uses is recorded in it
-LIBS	:= -Wl,--as-needed $(addprefix -l,bpf nvme uring systemd zstd lz4 blkid uuid json-c inih m) -pthread
+LIBS	:= -Wl,--as-needed $(addprefix -l,bpf nvme uring systemd zstd lz4 blkid devmapper uuid json-c inih m) -pthread
 
 CORE_SRC := $(wildcard kmod/core/*.c)
 LIB_SRC	:= $(CORE_SRC) $(filter-out daemon/main.c daemon/ctl/%,$(wildcard daemon/*.c daemon/*/*.c))

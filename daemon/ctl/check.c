@@ -168,6 +168,43 @@ static int check_devices(struct check *c, char **paths, int nr)
 	return c->findings.problems ? CTL_PROBLEM : CTL_OK;
 }
 
+static void check_free(struct check *c)
+{
+	check_space_free(c);
+	check_map_free(c);
+	trees_free(&c->trees);
+	journal_free(&c->journal);
+	json_object_put(c->findings.list);
+	volume_close(&c->vol);
+	free(c);
+}
+
+/* Problem lines that a missing tier explains. */
+static u64 explained(const struct volume *vol)
+{
+	u64 nr = !vol->primary.dev && vol->super;
+
+	for (u32 i = 0; vol->super && i < vol->super->nr_tiers; i++)
+		nr += vol->tier[i] < 0;
+	return nr;
+}
+
+int check_before_use(char **paths, u32 nr, bool degraded, struct tr_super *super)
+{
+	struct check *c = ctl_alloc(sizeof(*c));
+	u64 problems;
+
+	findings_init(&c->findings, false, DEFAULT_LIMIT);
+	c->findings.out = stderr;
+	if (!volume_open(&c->vol, paths, nr, DEVICE_READ, &c->findings)) {
+		check_volume(c);
+		*super = *c->vol.super;
+	}
+	problems = c->findings.problems - (degraded ? explained(&c->vol) : 0);
+	check_free(c);
+	return problems ? CTL_PROBLEM : CTL_OK;
+}
+
 static int check_run(const struct ctl_command *cmd, int argc, char **argv)
 {
 	struct check *c;
@@ -209,13 +246,7 @@ static int check_run(const struct ctl_command *cmd, int argc, char **argv)
 	c->owners = owners;
 	findings_init(&c->findings, json, limit);
 	r = check_devices(c, argv + optind, argc - optind);
-	check_space_free(c);
-	check_map_free(c);
-	trees_free(&c->trees);
-	journal_free(&c->journal);
-	json_object_put(c->findings.list);
-	volume_close(&c->vol);
-	free(c);
+	check_free(c);
 	return r;
 }
 

@@ -88,6 +88,13 @@ struct check {
 	u64 packs, packed_blocks;
 };
 
+/*
+ * The quick check, for who is about to activate the volume of these devices:
+ * findings go to stderr. 0 and *@super, or CTL_PROBLEM. Tiers that are missing
+ * count as problems unless @degraded.
+ */
+int check_before_use(char **paths, u32 nr, bool degraded, struct tr_super *super);
+
 void check_journal(struct check *c);
 void check_trees(struct check *c);	/* directories; with full also leaves */
 void check_meta_bitmap(struct check *c, const struct trees *trees);

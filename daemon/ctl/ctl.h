@@ -24,6 +24,13 @@ struct ctl_command {
 	int (*run)(const struct ctl_command *cmd, int argc, char **argv);
 };
 
+extern const struct ctl_command ctl_create_command;
+extern const struct ctl_command ctl_list_command;
+extern const struct ctl_command ctl_status_command;
+extern const struct ctl_command ctl_set_command;
+extern const struct ctl_command ctl_activate_command;
+extern const struct ctl_command ctl_deactivate_command;
+extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_format_command;
 extern const struct ctl_command ctl_check_command;
 extern const struct ctl_command ctl_dump_command;

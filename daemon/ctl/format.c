@@ -127,7 +127,7 @@ static void describe_device(struct format *f, u32 nr)
 	uuid_generate(to->uuid);
 }
 
-static int make_plan(struct format *f)
+int format_make_plan(struct format *f)
 {
 	struct tr_plan_fault fault;
 
@@ -147,16 +147,21 @@ static int make_plan(struct format *f)
 
 /* ---- the command ---------------------------------------------------------------------- */
 
-static int format_volume(struct format *f)
+int format_open(struct format *f)
 {
 	int r = refuse_doubles(f);
 
 	if (!r)
 		r = open_devices(f);
+	return r ? r : refuse_foreign_data(f);
+}
+
+static int format_volume(struct format *f)
+{
+	int r = format_open(f);
+
 	if (!r)
-		r = refuse_foreign_data(f);
-	if (!r)
-		r = make_plan(f);
+		r = format_make_plan(f);
 	if (!r && !f->dry_run && format_write(f))
 		r = CTL_PROBLEM;
 	if (r)

@@ -24,6 +24,7 @@ struct format {
 	u32 align_blocks[FORMAT_MAX_DEVICES];	/* 0: ask the drive */
 	const char *meta_path;
 	bool force, dry_run, json;
+	bool create, yes;	/* terracectl create: NAME first, classes may be left out */
 	struct tr_plan_args args;
 
 	struct device dev[FORMAT_MAX_DEVICES];
@@ -34,6 +35,12 @@ struct format {
 /* CTL_OK, or CTL_USAGE after a message. *@help: --help was asked for. */
 int format_parse(struct format *f, const struct ctl_command *cmd, int argc, char **argv,
 		 bool *help);
+
+/* Opens the devices and refuses what may not be overwritten; makes the plan.
+ * CTL_OK, or another exit status after a message.
+ */
+int format_open(struct format *f);
+int format_make_plan(struct format *f);
 
 void format_print_fault(const struct format *f, const struct tr_plan_fault *fault);
 void format_print_plan(const struct format *f);

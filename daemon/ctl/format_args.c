@@ -16,7 +16,7 @@
 
 enum {
 	OPT_TIER = 256, OPT_META, OPT_SIZE, OPT_NAME, OPT_JOURNAL, OPT_RESERVE, OPT_MIRROR,
-	OPT_OVERCOMMIT, OPT_UUID, OPT_FORCE, OPT_DRY_RUN, OPT_JSON,
+	OPT_OVERCOMMIT, OPT_UUID, OPT_FORCE, OPT_DRY_RUN, OPT_JSON, OPT_YES,
 };
 
 static const struct option options[] = {
@@ -33,6 +33,7 @@ static const struct option options[] = {
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
+	{ "yes", no_argument, NULL, OPT_YES },	/* of create */
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -68,6 +69,11 @@ static int parse_tier(struct format *f, const struct ctl_command *cmd, const cha
 	u32 nr = f->args.nr_tiers;
 	u32 class = class_number(text, bytes);
 
+	if (f->create && *text == '/' && nr < TERRACE_MAX_TIERS) {
+		f->path[nr] = text;	/* its class is proposed later */
+		f->args.nr_tiers++;
+		return CTL_OK;
+	}
 	if (!equals || !equals[1])
 		return ctl_usage(cmd, "--tier %s: no device; write CLASS=DEVICE, like nvme=/dev/nvme0n1",
 				 text);
@@ -110,7 +116,8 @@ static int parse_name(struct format *f, const struct ctl_command *cmd, const cha
 	if (!bytes || bytes >= TERRACE_NAME_BYTES || strspn(text, NAME_CHARACTERS) != bytes)
 		return ctl_usage(cmd, "--name '%s': 1 to %u letters, digits or any of _.-+", text,
 				 TERRACE_NAME_BYTES - 1);
-	memcpy(f->args.name, text, bytes + 1);
+	memset(f->args.name, 0, sizeof(f->args.name));	/* padded with NUL on disk */
+	memcpy(f->args.name, text, bytes);
 	return CTL_OK;
 }
 
@@ -184,6 +191,11 @@ static int parse_option(struct format *f, const struct ctl_command *cmd, int opt
 	case OPT_JSON:
 		f->json = true;
 		return CTL_OK;
+	case OPT_YES:
+		if (!f->create)
+			return ctl_usage(cmd, "--yes: format does not ask; --force overwrites");
+		f->yes = true;
+		return CTL_OK;
 	case 'h':
 		*help = true;
 		return CTL_OK;
@@ -203,6 +215,10 @@ int format_parse(struct format *f, const struct ctl_command *cmd, int argc, char
 		r = parse_option(f, cmd, opt, help);
 	if (r || *help)
 		return r;
+	if (f->create && optind == argc)
+		return ctl_usage(cmd, "no name given: terracectl create NAME --tier ...");
+	if (f->create && parse_name(f, cmd, argv[optind++]))
+		return CTL_USAGE;
 	if (optind < argc)
 		return ctl_usage(cmd, "'%s': devices are named with --tier CLASS=DEVICE", argv[optind]);
 	if (f->args.nr_tiers < TR_MIN_TIERS)

@@ -10,6 +10,13 @@
 #include "ctl.h"
 
 static const struct ctl_command *const commands[] = {
+	&ctl_create_command,
+	&ctl_list_command,
+	&ctl_status_command,
+	&ctl_set_command,
+	&ctl_activate_command,
+	&ctl_deactivate_command,
+	&ctl_remove_command,
 	&ctl_format_command,
 	&ctl_check_command,
 	&ctl_dump_command,
@@ -100,7 +107,7 @@ static int help(void)
 {
 	puts("usage: terracectl COMMAND [OPTION]... ARGUMENT...\n\nCommands:");
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	puts("\nterracectl COMMAND --help explains a command, with examples.\n"
 	     "Exit status: 0 done, 1 refused, failed or problem found, 2 wrong usage.");
 	return CTL_OK;

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * terracectl activate and deactivate: from labels to a device-mapper device,
+ * and back.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "activate.h"
+#include "check.h"
+#include "dm.h"
+#include "names.h"
+#include "sysfs.h"
+
+/* ---- the table -------------------------------------------------------------------- */
+
+static const struct found_device *device_of(const struct found_volume *v, u32 tier)
+{
+	for (u32 i = 0; i < v->nr_devices; i++)
+		if (v->device[i].label.tier_index == tier)
+			return &v->device[i];
+	return NULL;
+}
+
+static void append(char **line, const char *word)
+{
+	char *longer = ctl_text("%s %s", *line, word);
+
+	free(*line);
+	*line = longer;
+}
+
+static char *make_params(const struct found_volume *v, const struct tr_super *super,
+			 const struct activate *how)
+{
+	const struct found_device *meta = device_of(v, TERRACE_META_DEVICE);
+	char *line = ctl_text("%s %u", meta ? meta->path : "-", super->nr_tiers), *options;
+
+	for (u32 t = 0; t < super->nr_tiers; t++) {
+		const struct found_device *d = device_of(v, t);
+
+		append(&line, d ? d->path : "missing");
+		append(&line, class_name(super->tier[t].class));
+		append(&line, kind_name(super->tier[t].kind));
+	}
+	options = ctl_text("%u", how->nr_options + how->read_only);
+	append(&line, options);
+	free(options);
+	if (how->read_only)
+		append(&line, "read_only");
+	for (u32 i = 0; i < how->nr_options; i++)
+		append(&line, how->option[i]);
+	return line;
+}
+
+/* ---- up ------------------------------------------------------------------------------ */
+
+static int already_active(struct found_volume *v, const char *name)
+{
+	const struct found found = { .volume = v, .nr = 1 };
+	struct dm_volume *list;
+	int result = CTL_OK;
+	u32 nr;
+
+	if (find_active(&found, &list, &nr))
+		return CTL_PROBLEM;
+	for (u32 i = 0; i < nr && !result; i++) {
+		if (memcmp(list[i].uuid, v->uuid, TERRACE_UUID_BYTES))
+			continue;
+		ctl_error("volume '%s' is active already, as /dev/mapper/%s", v->name, list[i].name);
+		result = CTL_PROBLEM;
+	}
+	free(list);
+	if (!result && dm_exists(name)) {
+		ctl_error("there is another device-mapper device '%s': choose a name with --as", name);
+		result = CTL_PROBLEM;
+	}
+	return result;
+}
+
+int activate_volume(struct found_volume *v, const struct activate *how)
+{
+	const char *name = how->name ? how->name : v->name;
+	char *paths[FOUND_MAX_DEVICES], *params;
+	struct tr_super super = { 0 };
+	int r;
+
+	if (v->twice[0]) {
+		ctl_error("%s and %s say they are the same device of volume '%s': one of them is a copy; name the right ones: terracectl activate DEVICE...",
+			  v->twice[0], v->twice[1], v->name);
+		return CTL_PROBLEM;
+	}
+	if (already_active(v, name))
+		return CTL_PROBLEM;
+	for (u32 i = 0; i < v->nr_devices; i++)
+		paths[i] = v->device[i].path;
+	r = check_before_use(paths, v->nr_devices, how->degraded, &super);
+	if (r && (!how->force || !super.nr_tiers)) {
+		ctl_error("volume '%s' is not activated: see above%s", v->name, !super.nr_tiers ? "" :
+			  "; --degraded goes on without devices that are missing, --force whatever it is");
+		return CTL_PROBLEM;
+	}
+	params = make_params(v, &super, how);
+	r = dm_create(name, v->uuid, super.virtual_blocks * TERRACE_BLOCK_SECTORS, params,
+		      how->read_only);
+	free(params);
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
+/* ---- down ------------------------------------------------------------------------------ */
+
+struct user {
+	u32 major, minor;
+	char *text;
+};
+
+static void look_at_holder(void *ctx, const char *name)
+{
+	struct user *user = ctx;
+
+	if (!user->text)
+		user->text = ctl_text("part of /dev/%s", name);
+}
+
+static char *who_uses(const struct dm_volume *v)
+{
+	struct user user = { .major = v->major, .minor = v->minor };
+	char *folder = ctl_text("/sys/dev/block/%u:%u/holders", v->major, v->minor), *line = NULL;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	unsigned int major, minor;
+	size_t room = 0;
+	char point[4096];
+
+	while (f && !user.text && getline(&line, &room, f) > 0)
+		if (sscanf(line, "%*d %*d %u:%u %*s %4095s", &major, &minor, point) == 3 &&
+		    major == v->major && minor == v->minor)
+			user.text = ctl_text("mounted at %s", point);
+	if (f)
+		fclose(f);
+	free(line);
+	sysfs_each(folder, look_at_holder, &user);
+	free(folder);
+	return user.text ? user.text : ctl_text("%s", "open by a program");
+}
+
+int deactivate_volume(const char *name)
+{
+	struct dm_volume *list;
+	u32 nr, i;
+	int r;
+
+	if (dm_volumes(&list, &nr))
+		return CTL_PROBLEM;
+	for (i = 0; i < nr && strcmp(list[i].name, name); i++)
+		;
+	r = i < nr ? dm_remove(name) : 0;
+	if (r == -EBUSY) {
+		char *why = who_uses(&list[i]);
+
+		ctl_error("volume '%s' is in use: %s", name, why);
+		free(why);
+	}
+	free(list);
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
+/* ---- the commands ------------------------------------------------------------------------ */
+
+static const char activate_help[] =
+"usage: terracectl activate [OPTION]... VOLUME|DEVICE...\n"
+"\n"
+"Makes a volume usable as /dev/mapper/NAME. VOLUME is its name or UUID, and its\n"
+"devices are found by their labels; or all its devices are named, in any order.\n"
+"The quick check of terracectl check runs first.\n"
+"\n"
+"  --as NAME        as /dev/mapper/NAME; default: the volume's name\n"
+"  --read-only      write nothing, not even a journal block\n"
+"  --degraded       even if devices are missing: their blocks read as errors\n"
+"  --force          even if the quick check finds problems\n"
+"  --option WORD    an option of the table line, like commit_ms=500; repeatable\n"
+"  --help           this text\n"
+"\n"
+"Exit status: 0 active, 1 refused or failed, 2 wrong usage.\n"
+"\n"
+"Examples:\n"
+"  terracectl activate db\n"
+"  terracectl activate --read-only --degraded db\n"
+"  terracectl activate /dev/nvme0n1 /dev/sda\n";
+
+static int run_activate(const struct activate *how, char **words, int nr)
+{
+	struct found_volume *v;
+	struct found found;
+	int r = CTL_PROBLEM;
+
+	find_volumes(&found, *words[0] == '/' ? words : NULL, *words[0] == '/' ? nr : 0);
+	v = find_named(&found, words[0]);
+	if (v)
+		r = activate_volume(v, how);
+	if (!r)
+		printf("/dev/mapper/%s\n", how->name ? how->name : v->name);
+	find_free(&found);
+	return r;
+}
+
+static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "as", required_argument, NULL, 'a' },
+		{ "read-only", no_argument, NULL, 'r' },
+		{ "degraded", no_argument, NULL, 'd' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "option", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct activate how = { 0 };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'a':
+			how.name = optarg;
+			break;
+		case 'r':
+			how.read_only = true;
+			break;
+		case 'd':
+			how.degraded = true;
+			break;
+		case 'f':
+			how.force = true;
+			how.degraded = true;
+			break;
+		case 'o':
+			if (how.nr_options == 63 || strchr(optarg, ' '))
+				return ctl_usage(cmd, "--option %s: at most 63, of one word each", optarg);
+			how.option[how.nr_options++] = optarg;
+			break;
+		case 'h':
+			return ctl_help(cmd);
+		default:
+			return ctl_usage(cmd, "wrong option");
+		}
+	}
+	if (optind == argc)
+		return ctl_usage(cmd, "no volume given: its name, its UUID, or all its devices");
+	if (*argv[optind] != '/' && argc - optind > 1)
+		return ctl_usage(cmd, "'%s': one volume at a time", argv[optind + 1]);
+	return run_activate(&how, argv + optind, argc - optind);
+}
+
+static const char deactivate_help[] =
+"usage: terracectl deactivate NAME...\n"
+"\n"
+"Stops a volume cleanly: /dev/mapper/NAME goes away, the devices stay as they\n"
+"are. A volume that is mounted or open is refused, and who uses it is said.\n"
+"\n"
+"Exit status: 0 stopped or not active, 1 in use or failed, 2 wrong usage.\n"
+"\n"
+"Example:\n"
+"  umount /data && terracectl deactivate db\n";
+
+static int deactivate_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt, result = CTL_OK;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
+		return opt == 'h' ? ctl_help(cmd) : ctl_usage(cmd, "wrong option");
+	if (optind == argc)
+		return ctl_usage(cmd, "no volume given");
+	for (int i = optind; i < argc; i++)
+		if (deactivate_volume(argv[i]))
+			result = CTL_PROBLEM;
+	return result;
+}
+
+const struct ctl_command ctl_activate_command = {
+	.name = "activate",
+	.summary = "make a volume usable as /dev/mapper/NAME",
+	.help = activate_help,
+	.run = activate_run,
+};
+
+const struct ctl_command ctl_deactivate_command = {
+	.name = "deactivate",
+	.summary = "stop a volume cleanly",
+	.help = deactivate_help,
+	.run = deactivate_run,
+};

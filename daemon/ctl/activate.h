@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bringing a volume up.
+ */
+#ifndef TERRACE_CTL_ACTIVATE_H
+#define TERRACE_CTL_ACTIVATE_H
+
+#include "find.h"
+
+struct activate {
+	bool read_only, degraded, force;
+	const char *name;		/* of the device-mapper device; NULL: the volume's */
+	const char *option[64];		/* of the table line */
+	u32 nr_options;
+};
+
+/* Checks quickly, makes the table, creates the device. CTL_OK or CTL_PROBLEM
+ * after a message.
+ */
+int activate_volume(struct found_volume *v, const struct activate *how);
+
+/* CTL_OK, also when it is not active; CTL_PROBLEM after a message. */
+int deactivate_volume(const char *name);
+
+#endif

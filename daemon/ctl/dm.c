@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Device-mapper requests. The library's own complaints are kept back: what
+ * the kernel log says about a refused table is worth more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libdevmapper.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#include "dm.h"
+
+#define TARGET		"terrace"
+#define UUID_PREFIX	"TERRACE-"
+#define MODULE		"dm_terrace"
+
+static char said[256];
+
+static void keep_message(int level, const char *file, int line, int class, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* The first error of a request tells most. */
+static void keep_message(int level, const char *file, int line, int class, const char *format, ...)
+{
+	va_list args;
+
+	(void)file;
+	(void)line;
+	(void)class;
+	if ((level & 7) > 3 || said[0])
+		return;
+	va_start(args, format);
+	vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+}
+
+static struct dm_task *task(int type, const char *name)
+{
+	struct dm_task *dmt;
+
+	said[0] = 0;
+	dm_log_with_errno_init(keep_message);
+	dmt = dm_task_create(type);
+	if (dmt && name && !dm_task_set_name(dmt, name)) {
+		dm_task_destroy(dmt);
+		dmt = NULL;
+	}
+	return dmt;
+}
+
+static int task_error(struct dm_task *dmt)
+{
+	int err = dmt ? dm_task_get_errno(dmt) : ENOMEM;
+
+	return -(err ? err : EIO);
+}
+
+/* ---- the kernel log -------------------------------------------------------------- */
+
+static int kmsg_mark(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_END);
+	return fd;
+}
+
+/* What the target has said since the mark: the reason of a refusal. */
+static void kmsg_print(int fd)
+{
+	char record[8192];
+	ssize_t n;
+
+	while (fd >= 0 && ((n = read(fd, record, sizeof(record) - 1)) > 0 || errno == EPIPE)) {
+		char *text;
+
+		if (n <= 0)
+			continue;
+		record[n] = 0;
+		text = strchr(record, ';');
+		if (!text || !strstr(text, TARGET))
+			continue;
+		text[strcspn(text, "\n")] = 0;
+		ctl_error("kernel: %s", text + 1);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- the module ------------------------------------------------------------------- */
+
+static bool module_there(void)
+{
+	return !access("/sys/module/" MODULE, F_OK);
+}
+
+/* The kernel asks for it as well, but without a word when it is not found. */
+static void load_module(void)
+{
+	pid_t pid;
+	int status;
+
+	if (module_there())
+		return;
+	pid = fork();
+	if (!pid) {
+		execlp("modprobe", "modprobe", "-q", "dm-terrace", (char *)NULL);
+		execl("/sbin/modprobe", "modprobe", "-q", "dm-terrace", (char *)NULL);
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!module_there())
+		ctl_error("the kernel module dm-terrace is not loaded and cannot be: is it installed for %s?",
+			  "this kernel (make install)");
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+int dm_exists(const char *name)
+{
+	struct dm_task *dmt = task(DM_DEVICE_INFO, name);
+	struct dm_info info = { 0 };
+	int r;
+
+	if (!dmt || !dm_task_run(dmt) || !dm_task_get_info(dmt, &info)) {
+		r = task_error(dmt);
+		ctl_error("device-mapper cannot be asked: %s", said[0] ? said : strerror(-r));
+	} else {
+		r = info.exists;
+	}
+	if (dmt)
+		dm_task_destroy(dmt);
+	return r;
+}
+
+/* One line of table or status, if it is one of ours. */
+static bool get_line(int type, const char *name, struct dm_volume *volume, char *line)
+{
+	struct dm_task *dmt = task(type, name);
+	uint64_t start = 0, sectors = 0;
+	char *target = NULL, *params = NULL;
+	struct dm_info info;
+	bool ours;
+
+	if (dmt && type == DM_DEVICE_STATUS)
+		dm_task_no_flush(dmt);
+	ours = dmt && dm_task_run(dmt) && dm_task_get_info(dmt, &info) && info.exists;
+	if (ours)
+		dm_get_next_target(dmt, NULL, &start, &sectors, &target, &params);
+	ours = ours && target && !strcmp(target, TARGET);
+	if (ours) {
+		const char *uuid = dm_task_get_uuid(dmt);
+
+		snprintf(line, DM_PARAMS_BYTES, "%s", params ? params : "");
+		volume->major = info.major;
+		volume->minor = info.minor;
+		volume->open_count = info.open_count;
+		volume->suspended = info.suspended;
+		volume->read_only = info.read_only;
+		volume->sectors = sectors;
+		if (uuid && !strncmp(uuid, UUID_PREFIX, strlen(UUID_PREFIX)))
+			uuid_parse(uuid + strlen(UUID_PREFIX), volume->uuid);
+	}
+	if (dmt)
+		dm_task_destroy(dmt);
+	return ours;
+}
+
+static bool get_volume(const char *name, struct dm_volume *volume)
+{
+	memset(volume, 0, sizeof(*volume));
+	snprintf(volume->name, sizeof(volume->name), "%s", name);
+	if (!get_line(DM_DEVICE_TABLE, name, volume, volume->table))
+		return false;
+	if (!volume->suspended)
+		get_line(DM_DEVICE_STATUS, name, volume, volume->status);
+	return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct dm_volume *)a)->name, ((const struct dm_volume *)b)->name);
+}
+
+int dm_volumes(struct dm_volume **list, u32 *nr)
+{
+	struct dm_task *dmt;
+	struct dm_names *at;
+
+	*list = NULL;
+	*nr = 0;
+	if (access("/sys/class/misc/device-mapper", F_OK))
+		return 0;
+	dmt = task(DM_DEVICE_LIST, NULL);
+	if (!dmt || !dm_task_run(dmt) || !(at = dm_task_get_names(dmt))) {
+		int r = task_error(dmt);
+
+		ctl_error("device-mapper cannot be asked: %s", said[0] ? said : strerror(-r));
+		if (dmt)
+			dm_task_destroy(dmt);
+		return r;
+	}
+	while (at->dev) {
+		*list = ctl_realloc(*list, (*nr + 1) * sizeof(**list));
+		*nr += get_volume(at->name, *list + *nr);
+		if (!at->next)
+			break;
+		at = (struct dm_names *)((char *)at + at->next);
+	}
+	dm_task_destroy(dmt);
+	if (*nr)
+		qsort(*list, *nr, sizeof(**list), compare_names);
+	return 0;
+}
+
+/* ---- changing ------------------------------------------------------------------------- */
+
+static int run_and_wait(struct dm_task *dmt)
+{
+	uint32_t cookie = 0;
+	int r = 0;
+
+	if (!dm_task_set_cookie(dmt, &cookie, 0))
+		return -EIO;
+	if (!dm_task_run(dmt))
+		r = task_error(dmt);
+	dm_udev_wait(cookie);
+	return r;
+}
+
+int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params, bool read_only)
+{
+	char text[sizeof(UUID_PREFIX) + 36] = UUID_PREFIX;
+	struct dm_task *dmt;
+	int kmsg, r = -ENOMEM;
+
+	load_module();
+	kmsg = kmsg_mark();
+	uuid_unparse_lower(uuid, text + strlen(UUID_PREFIX));
+	dmt = task(DM_DEVICE_CREATE, name);
+	if (dmt && dm_task_set_uuid(dmt, text) && (!read_only || dm_task_set_ro(dmt)) &&
+	    dm_task_set_add_node(dmt, DM_ADD_NODE_ON_RESUME) &&
+	    dm_task_add_target(dmt, 0, sectors, TARGET, params))
+		r = run_and_wait(dmt);
+	if (r)
+		ctl_error("volume '%s' cannot be activated: %s", name, said[0] ? said : strerror(-r));
+	if (r)
+		kmsg_print(kmsg);
+	else if (kmsg >= 0)
+		close(kmsg);
+	if (dmt)
+		dm_task_destroy(dmt);
+	return r;
+}
+
+int dm_remove(const char *name)
+{
+	struct dm_task *dmt = task(DM_DEVICE_REMOVE, name);
+	int r = -ENOMEM;
+
+	if (dmt) {
+		dm_task_retry_remove(dmt);
+		r = run_and_wait(dmt);
+		dm_task_destroy(dmt);
+	}
+	if (r && r != -EBUSY)
+		ctl_error("volume '%s' cannot be deactivated: %s", name, said[0] ? said : strerror(-r));
+	return r;
+}

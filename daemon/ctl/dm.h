@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Volumes as device-mapper knows them: the few requests that the online
+ * commands need, through libdevmapper.
+ */
+#ifndef TERRACE_CTL_DM_H
+#define TERRACE_CTL_DM_H
+
+#include "ctl.h"
+
+#define DM_NAME_BYTES	128
+#define DM_PARAMS_BYTES	4096
+
+struct dm_volume {
+	char name[DM_NAME_BYTES];
+	u8 uuid[TERRACE_UUID_BYTES];	/* zeros: not made by us, so not known here */
+	u32 major, minor;
+	int open_count;
+	bool suspended, read_only;
+	u64 sectors;
+	char table[DM_PARAMS_BYTES];
+	char status[DM_PARAMS_BYTES];	/* "" while suspended: asking would wait */
+};
+
+/* Active volumes, sorted by name; *@list is to be freed. 0, or -errno after a
+ * message; a system without device-mapper has none.
+ */
+int dm_volumes(struct dm_volume **list, u32 *nr);
+
+/* 1: there, 0: not, -errno after a message. Any device-mapper device. */
+int dm_exists(const char *name);
+
+/*
+ * Creates NAME from one line of parameters; loads the module if need be. On
+ * failure prints why, with what the kernel log says, and nothing is left.
+ */
+int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params, bool read_only);
+
+/* -EBUSY without a message: somebody has it open. */
+int dm_remove(const char *name);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Terminal or not. See term.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "term.h"
+
+bool term_confirm(const char *question)
+{
+	char answer[64];
+
+	if (!isatty(STDIN_FILENO)) {
+		ctl_error("nobody to ask (standard input is no terminal): --yes goes on without");
+		return false;
+	}
+	fprintf(stderr, "%s [yes/no] ", question);
+	if (!fgets(answer, sizeof(answer), stdin))
+		return false;
+	answer[strcspn(answer, "\n")] = 0;
+	if (!strcasecmp(answer, "yes") || !strcasecmp(answer, "y"))
+		return true;
+	ctl_error("not done");
+	return false;
+}
+
+const char *term_alarm(const char *text)
+{
+	static char buffer[4][256];
+	static unsigned int next;
+	const char *no_color = getenv("NO_COLOR");
+	char *to = buffer[next++ % 4];
+
+	if (!isatty(STDOUT_FILENO) || (no_color && *no_color))
+		return text;
+	snprintf(to, sizeof(buffer[0]), "\033[1;31m%s\033[0m", text);
+	return to;
+}
+
+static u64 now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void term_progress(const char *what, u64 done, u64 total)
+{
+	static u64 last;
+	u64 now;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	now = now_ms();
+	if (done < total && now - last < 100)
+		return;
+	last = now;
+	fprintf(stderr, "\r%s  %3llu %%", what, total ? (unsigned long long)(done * 100 / total) : 100);
+	if (done >= total)
+		fputc('\n', stderr);
+}

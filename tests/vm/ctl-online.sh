@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# terracectl create, list, status, set, deactivate, activate, remove: a volume's life, and what each of them refuses.
+# vm: mode=functional memory=1G timeout=300
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+# says PATTERN ARG...: terracectl succeeds and says it; refuses STATUS PATTERN ARG...
+says() {
+	local pattern=$1 said
+	shift
+	said=$(terracectl "$@" 2>&1 < /dev/null) || die "terracectl $* ended with $?: $said"
+	grep -qE -e "$pattern" <<< "$said" || die "terracectl $* said '$said' instead of '$pattern'"
+}
+refuses() {
+	local want=$1 pattern=$2 said status=0
+	shift 2
+	said=$(terracectl "$@" 2>&1 < /dev/null) || status=$?
+	check_eq "exit status of terracectl $* ($said)" "$status" "$want"
+	grep -qE -e "$pattern" <<< "$said" || die "terracectl $* said '$said' instead of '$pattern'"
+}
+json() { python3 -c 'import json, sys; o = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+
+vol_ram 64 256
+fast=$(readlink /dev/ram/fast) slow=$(readlink /dev/ram/slow)
+load_terrace
+tiers=(--tier "optane:slots:atomic=$fast" --tier "hdd:shelves:atomic=$slow")
+
+# ---- create
+says "^no volume is active" status
+refuses 1 "nobody to ask .*--yes" create db "${tiers[@]}"
+cmp -n 8192 "$fast" /dev/zero
+says "is taken for nvme: flash: it does not rotate" create db --tier "$fast" --tier "hdd=$slow" --dry-run
+mkfs.ext4 -q -F "$slow"
+refuses 1 "^terracectl: $slow holds a filesystem \(ext4\): nothing changed" create db "${tiers[@]}" --yes
+dd if=/dev/zero of="$slow" bs=1M count=1 oflag=direct status=none
+dmsetup create stacked --table "0 1000 linear $fast 0"
+refuses 1 "$fast is in use: part of /dev/dm-" create db "${tiers[@]}" --yes
+refuses 1 "there is a device-mapper device 'stacked' already: nothing changed" create stacked "${tiers[@]}" --yes
+dmsetup remove stacked
+refuses 2 "no name given" create "${tiers[@]}" --yes
+says "^/dev/mapper/db$" create db "${tiers[@]}" --yes
+[ -b /dev/mapper/db ] || die "no /dev/mapper/db"
+dd if=/dev/urandom of=/dev/shm/a bs=1M count=4 status=none
+dd if=/dev/shm/a of=/dev/mapper/db bs=1M oflag=direct status=none
+dd if=/dev/mapper/db of=/dev/null bs=1M count=4 iflag=direct status=none
+refuses 1 "in use: part of /dev/dm-" create other "${tiers[@]}" --yes --force
+pass "create"
+
+# ---- list, status, set
+says "^db +[0-9a-f-]{36} +active +.* MiB +optane=$fast hdd=$slow$" list
+check_eq "names" "$(terracectl list --names)" db
+check_eq "devices" "$(terracectl list --json | json "[d['device'] for d in o[0]['devices']]")" "['$fast', '$slow']"
+says "^volume 'db' \([0-9a-f-]{36}\): .* on /dev/mapper/db, mode write$" status
+says "tier 0  optane slots +4 MiB of .* used .* reads, [0-9]+ writes" status db
+says "tier 1  hdd    shelves .* 2 free shelves" status db
+says "100.0 % of [0-9]+ reads since activation hit tier 0" status db
+disk=/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname db)
+check_eq "generation" "$(terracectl status --json db | json "o[0]['generation']")" "$(cat "$disk/generation")"
+check_eq "tiers" "$(terracectl status --json | json "[t['class'] for t in o[0]['tier']]")" "['optane', 'hdd']"
+says "^commit_ms=1000$" set db
+says "" set db commit_ms 500
+check_eq "commit_ms" "$(cat "$disk/tune/commit_ms")" 500
+says "^commit_ms=500$" set db commit_ms
+refuses 1 "commit_ms cannot be '1': not a number in its range" set db commit_ms 1
+refuses 1 "there is no tunable 'comit_ms'" set db comit_ms 1
+refuses 1 "no volume 'nodb' is active" status nodb
+pass "list, status, set"
+
+# ---- deactivate, activate
+exec 5< /dev/mapper/db
+refuses 1 "volume 'db' is in use: open by a program" deactivate db
+exec 5<&-
+mkfs.ext4 -q -F /dev/mapper/db
+mkdir -p /tmp/mounted
+mount /dev/mapper/db /tmp/mounted
+refuses 1 "volume 'db' is in use: mounted at /tmp/mounted" deactivate db
+refuses 1 "volume 'db' is in use: mounted at /tmp/mounted" remove --yes db
+cp /dev/shm/a /tmp/mounted/a
+umount /tmp/mounted
+says "" deactivate db
+[ ! -e /dev/mapper/db ] || die "/dev/mapper/db is still there"
+says "^db .* inactive " list
+says "" deactivate db
+terracectl check --full "$fast" "$slow" > /dev/null || die "not sound after deactivate"
+says "^/dev/mapper/db$" activate db
+refuses 1 "volume 'db' is active already, as /dev/mapper/db" activate "$fast" "$slow"
+mount /dev/mapper/db /tmp/mounted
+cmp /dev/shm/a /tmp/mounted/a
+umount /tmp/mounted
+terracectl deactivate db
+says "^/dev/mapper/ro$" activate --as ro --read-only "$(terracectl list --json | json "o[0]['uuid']")"
+says "^db .* read-only .* as /dev/mapper/ro$" list
+expect_fail . dd if=/dev/shm/a of=/dev/mapper/ro bs=4k count=1 oflag=direct
+terracectl deactivate ro
+says "." activate --option commit_ms=250 db
+grep -q " 1 commit_ms=250" <<< "$(dmsetup table db)" || die "option lost: $(dmsetup table db)"
+terracectl deactivate db
+refuses 1 "option|Option" activate --option commit_ms=1 db
+[ ! -e /dev/mapper/db ] || die "a refused activation left a device"
+klog_has "Option value is out of range" || die "not in the kernel log"
+refuses 1 "no device carries the label of a volume 'nodb'" activate nodb
+pass "deactivate, activate"
+
+# ---- a tier is missing; metadata are damaged
+refuses 1 "tier 1: is missing" activate "$fast"
+says "tier 1: is missing" activate --degraded "$fast"
+says "MISSING" status db
+terracectl deactivate db
+meta=$(terracectl dump --json super "$fast" "$slow" | json "[i for i in o['items'] if i['item'] == 'label'][0]['meta_start']")
+current=$(terracectl dump --json super "$fast" "$slow" | json "[i for i in o['items'] if i['item'] == 'superblock' and i['role'] == 'primary' and not i['current']][0]['copy']")
+dd if="$fast" of=/dev/shm/super bs=4k skip=$((meta + current)) count=1 iflag=direct status=none
+dd if=/dev/urandom of="$fast" bs=4k seek=$((meta + current)) count=1 oflag=direct status=none
+refuses 1 "superblock copy $current" activate db
+says "/dev/mapper/db" activate --force db
+terracectl deactivate db
+dd if=/dev/shm/super of="$fast" bs=4k seek=$((meta + current)) count=1 oflag=direct status=none || true
+pass "activation runs the quick check"
+
+# ---- one made with dmsetup by hand is known as well
+vol_format --force "${tiers[@]}"
+vol_up
+says "^vol .* active " list
+refuses 1 "active already" activate "$fast" "$slow"
+says "mode write" status vol
+
+# ---- remove
+refuses 1 "nobody to ask" remove vol
+says "Volume 'vol'" remove --yes vol
+check_eq "volumes" "$(terracectl list)" ""
+[ ! -e /dev/mapper/vol ] || die "/dev/mapper/vol is still there"
+refuses 1 "no device carries the label" remove --yes vol
+says "^/dev/mapper/db$" create db "${tiers[@]}" --yes --force
+cmp -n $((1 << 20)) /dev/mapper/db /dev/zero
+terracectl remove --yes db
+pass "remove"
