@@ -148,6 +148,9 @@ void check_mirror(struct check *c)
 {
 	if (!c->vol.mirror.dev)
 		return;
+	if (!c->vol.mirror.super && c->vol.primary.super &&
+	    c->vol.primary.super->flags & (TERRACE_SUPER_LAZY_LOST | TERRACE_SUPER_ALONE))
+		return;		/* noted already */
 	if (!c->vol.mirror.super) {
 		problem(&c->findings, c->vol.mirror.dev->path, "the mirror has no superblock that can be used");
 		return;

@@ -34,6 +34,8 @@ extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_format_command;
 extern const struct ctl_command ctl_check_command;
 extern const struct ctl_command ctl_dump_command;
+extern const struct ctl_command ctl_repair_command;
+extern const struct ctl_command ctl_salvage_command;
 
 #define CTL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 

@@ -57,16 +57,24 @@ static void fill_id(struct tr_page_id *id, u32 tree, u32 tier, u32 level, u64 in
 		id->magic = tree == TERRACE_TREE_MAP ? TERRACE_MAP_MAGIC : TERRACE_SPACE_MAGIC;
 }
 
-void *trees_read_page(struct trees *trees, const struct tr_page_id *id,
-		      const struct tr_entry *entry)
+static int read_copy(const struct trees *trees, const struct metadata *meta,
+		     const struct tr_page_id *id, const struct tr_entry *entry, void *page)
 {
-	void *page = ctl_alloc_blocks(entry->blocks);
-	int r = metadata_read(trees->meta, entry->block, entry->blocks, page);
+	int r = metadata_read(meta, entry->block, entry->blocks, page);
 
 	if (!r)
 		r = tr_page_check(page, entry->blocks * TERRACE_BLOCK_BYTES, id, entry,
 				  trees->super->volume_uuid);
-	if (!r)
+	return r;
+}
+
+void *trees_read_page(struct trees *trees, const struct tr_page_id *id,
+		      const struct tr_entry *entry)
+{
+	void *page = ctl_alloc_blocks(entry->blocks);
+	int r = read_copy(trees, trees->meta, id, entry, page);
+
+	if (!r || (trees->other && !read_copy(trees, trees->other, id, entry, page)))
 		return page;
 	problem(trees->findings, page_where(trees->meta, id, entry->block), "%s",
 		decode_strerror(r));
@@ -130,6 +138,8 @@ static u32 walk_directory(struct trees *trees, const struct tr_page_id *id, u32 
 	bool broken = trees->broken;
 	u32 sum;
 
+	if (!dir && trees->lost)
+		trees->lost(trees, id->tree, tier, id->level, id->index, entry);
 	if (!dir)
 		return entry->count;
 	trees->directories++;
@@ -174,8 +184,11 @@ static u32 walk(struct trees *trees, u32 tree, u32 tier, u32 level, u64 index, u
 	struct tr_page_id id;
 
 	fill_id(&id, tree, tier, level, index);
-	if (!claim(trees, &id, entry))
+	if (!claim(trees, &id, entry)) {
+		if (trees->lost)
+			trees->lost(trees, tree, tier, level, index, entry);
 		return entry->count;
+	}
 	if (level)
 		return walk_directory(trees, &id, tier, leaves, entry);
 	return walk_leaf(trees, &id, tier, leaves, entry);

@@ -12,6 +12,7 @@ struct trees {
 	const struct metadata *meta;
 	const struct tr_super *super;
 	struct findings *findings;
+	const struct metadata *other;	/* a page that is damaged may be good there; NULL: none */
 	u64 newest_record;	/* no page may know a newer one; ~0: not checked */
 	u64 regions;		/* of the volume */
 
@@ -29,6 +30,9 @@ struct trees {
 	/* Called for each good directory page; may be NULL. */
 	void (*directory)(struct trees *trees, u32 tree, u32 tier, u32 level, u64 index,
 			  const struct tr_entry *entry);
+	/* Called for each directory, or entry, that leads nowhere; may be NULL. */
+	void (*lost)(struct trees *trees, u32 tree, u32 tier, u32 level, u64 index,
+		     const struct tr_entry *entry);
 	void *ctx;
 };
 

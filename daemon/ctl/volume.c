@@ -127,7 +127,11 @@ static void find_metadata(struct volume *vol, struct metadata *meta, u32 flag, c
 	for (u32 i = 0; i < vol->nr_devices; i++) {
 		const struct tr_label *label = &vol->label[i];
 
-		if (!(label->flags & flag) || meta->dev)
+		/* A metadata device counts, whatever a tier still says: repair
+		 * --to makes one and leaves the tiers' labels alone.
+		 */
+		if (!(label->flags & flag) ||
+		    (meta->dev && label->tier_index != TERRACE_META_DEVICE))
 			continue;
 		meta->dev = &vol->dev[i];
 		meta->name = name;
@@ -171,6 +175,11 @@ static int read_super(const struct volume *vol, struct metadata *meta, u32 i)
 static void read_supers(const struct volume *vol, struct metadata *meta,
 			struct findings *findings)
 {
+	/* A copy that the volume went on without may be as it likes. */
+	u32 given_up = meta->lazy ? TERRACE_SUPER_LAZY_LOST : TERRACE_SUPER_ALONE;
+	bool excused = meta == &vol->mirror && vol->primary.super &&
+		       vol->primary.super->flags & given_up;
+
 	for (u32 i = 0; i < 2; i++)
 		meta->state[i] = read_super(vol, meta, i);
 	meta->super = tr_super_newest(meta->state[0] ? NULL : &meta->copy[0],
@@ -180,6 +189,11 @@ static void read_supers(const struct volume *vol, struct metadata *meta,
 			continue;
 		if (meta->state[i] == -EBADMSG && meta->super && !meta->atomic)
 			meta->torn = i;
+		else if (excused)
+			note(findings, where("%s: superblock copy %u (meta block %u)",
+					     meta->dev->path, i, i),
+			     "%s; the volume went on without this mirror",
+			     decode_strerror(meta->state[i]));
 		else
 			problem(findings, where("%s: superblock copy %u (meta block %u)",
 						meta->dev->path, i, i),

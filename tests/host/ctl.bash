@@ -37,3 +37,58 @@ unchanged() {
 	"$@"
 	check_eq "time of last change after $*" "$(stat -c '%n %s %b %y' "${files[@]}")" "$before"
 }
+
+# judge_salvage BLOCKS IMAGE MAP: is each block of a salvaged image what the map file says of it?  BLOCKS is
+# what image --blocks wrote.  Prints how many are certain, older, lost (there were values, none was got).
+judge_salvage() {
+	python3 - "$@" <<-'PY'
+	import json, struct, sys
+	true = {int(b): int(seq) for b, _, _, seq in (l.split() for l in open(sys.argv[1]))}
+	image, salvaged = open(sys.argv[2], 'rb'), json.load(open(sys.argv[3]))
+	counts, seen = {'certain': 0, 'possibly older': 0, 'doubtful': 0, 'lost': 0}, set()
+	def wrong(what):
+	    print('WRONG:', what)
+	    sys.exit(1)
+	for r in salvaged['ranges']:
+	    for b in range(r['block'], r['block'] + r['blocks']):
+	        image.seek(b * 4096)
+	        block = image.read(4096)
+	        owner, seq = struct.unpack('<QQ', block[:16])
+	        if b in seen:
+	            wrong(f'block {b} is in two ranges')
+	        seen.add(b)
+	        if r['state'] == 'certain' and (b, true.get(b)) != (owner, seq):
+	            wrong(f'block {b} is called certain, is {owner} of record {seq}, should be of record {true.get(b)}')
+	        if r['state'] == 'possibly older' and (owner != b or seq > true.get(b, 1 << 63)):
+	            wrong(f'block {b} is called older, is {owner} of record {seq}, last was {true.get(b)}')
+	        if r['state'] in ('doubtful', 'lost') and any(block):
+	            wrong(f'block {b} is {r["state"]} and not zero')
+	        if r['state'] in counts and (r['state'] != 'lost' or b in true):
+	            counts[r['state']] += 1
+	missing = [b for b in true if b not in seen]
+	if missing and salvaged['unmapped_certain']:
+	    wrong(f'blocks {missing[:5]} are called unmapped for certain')
+	for b in missing:
+	    image.seek(b * 4096)
+	    if any(image.read(4096)):
+	        wrong(f'block {b} is not in the map file, but in the image')
+	print(counts['certain'], counts['possibly older'], counts['lost'] + counts['doubtful'] + len(missing))
+	PY
+}
+
+# spoil SEED COUNT FILE META_START META_BLOCKS: COUNT of the metadata blocks that hold something are damaged.  The
+# journal is spared: its last block, damaged, cannot be told from one that a crash tore
+spoil() {
+	python3 - "$@" <<-'PY'
+	import random, sys
+	random.seed(int(sys.argv[1]))
+	start, nr = int(sys.argv[4]), int(sys.argv[5])
+	with open(sys.argv[3], 'r+b') as f:
+	    f.seek(start * 4096)
+	    area = f.read(nr * 4096)
+	    some = [b for b in range(nr) if not 2 <= b < 258 and any(area[b * 4096:b * 4096 + 64])]
+	    for b in random.sample(some, min(int(sys.argv[2]), len(some))):
+	        f.seek((start + b) * 4096 + random.randrange(4096))
+	        f.write(random.randbytes(8))
+	PY
+}

@@ -4,13 +4,15 @@
  * offline tools can be tested without the kernel module.
  *
  *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
- *	      [--packs N] [--break WHAT] TIER0 TIER1...
+ *	      [--packs N] [--break WHAT] [--blocks FILE] TIER0 TIER1...
  *
  * A model does random operations as the module would: --before of them, then
  * the journal's tail is set; --between more, then pages are written (some of
  * them older, where a range discard is pending); --after more, which are in
  * the journal only. --packs gives regions 0 to N-1 a pack each, every other one
  * in the journal only (with no other operations). --break makes one structure wrong, with a right CRC.
+ * --blocks writes data (each block its number and that of its record) and, to
+ * FILE, a line "BLOCK TIER PLACE RECORD" for each block that is mapped.
  *
  * Prints where each structure is ("map-page REGION META_BLOCK", …) and what a
  * check must count ("mapped N", "discarded N").
@@ -39,6 +41,8 @@ static u64 *map, *old_map;	/* place of each block now, and when the tail was set
 static bool *pending;		/* discarded by a range record, not yet unmapped */
 static u64 *pending_seq;	/* per region: newest range discard not yet resolved */
 static u8 *used[TERRACE_MAX_TIERS];
+static u64 *owner_of[TERRACE_MAX_TIERS];	/* who wrote a place last; NO_BLOCK: nobody */
+static u64 *written_at[TERRACE_MAX_TIERS];	/* … by which record */
 static u64 regions;
 
 static struct tr_packs *packs[64];	/* of the first regions, NULL: none */
@@ -97,6 +101,14 @@ static void set_used(u64 place, bool is)
 		used[tr_place_tier(place)][tr_place_index(place)] = is;
 }
 
+static void set_owner(u64 place, u64 block)
+{
+	if (place == TR_NO_PLACE)
+		return;
+	owner_of[tr_place_tier(place)][tr_place_index(place)] = block;
+	written_at[tr_place_tier(place)][tr_place_index(place)] = nr_records;
+}
+
 static void put(u64 block, u32 nr, u64 new)
 {
 	for (u32 i = 0, n; i < nr; i += n) {
@@ -111,6 +123,7 @@ static void put(u64 block, u32 nr, u64 new)
 			set_used(map[block + k], false);
 			map[block + k] = tr_place_add(new, k);
 			set_used(map[block + k], true);
+			set_owner(map[block + k], block + k);
 			pending[block + k] = false;
 		}
 	}
@@ -127,10 +140,16 @@ static void load(u64 region)
 	pending_seq[region] = 0;
 }
 
+/* The owner table and, in front of it, the owner blocks: in a volume they stand
+ * among the data, here all at the end, the oldest first.
+ */
+#define TABLE_AT	(TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS)
+#define OWNERS_AT	(TABLE_AT - 70)
+
 static bool is_table(u32 tier, u64 at)
 {
 	return super.tier[tier].kind == TERRACE_KIND_SHELVES &&
-	       at % TERRACE_CHUNK_BLOCKS >= TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	       at % TERRACE_CHUNK_BLOCKS >= OWNERS_AT;
 }
 
 static u64 allocate(u32 tier, u32 nr)
@@ -595,40 +614,110 @@ static void write_journal(void)
 }
 
 /* As if every shelf had just been closed. */
-static void write_tables(u32 tier)
+static void write_table(u32 tier, u64 first, const u64 *owner, u64 id)
 {
-	const u32 shelf_data = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
-	u64 size = super.tier[tier].data_blocks, at;
-	u64 *owner = malloc(size * sizeof(*owner));
 	static u64 block[512];
 
-	memset(owner, 0xff, size * sizeof(*owner));
-	for (u64 b = 0; b < super.virtual_blocks; b++)
-		if (map[b] != TR_NO_PLACE && tr_place_tier(map[b]) == tier)
-			owner[tr_place_index(map[b])] = b;
-	for (at = 0; at < size && owner[at] == TERRACE_NO_OWNER; at++)
+	for (u32 k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+		struct tr_table table = {
+			.place = tr_place(tier, first + TABLE_AT + k), .record_seq = nr_records,
+			.shelf_id = id, .first_offset = k * TERRACE_TABLE_OWNERS,
+		};
+
+		if (table.first_offset < TABLE_AT)
+			table.nr = TABLE_AT - table.first_offset < TERRACE_TABLE_OWNERS ?
+				   TABLE_AT - table.first_offset : TERRACE_TABLE_OWNERS;
+		tr_table_encode(block, &table, owner + table.first_offset, super.volume_uuid);
+		write_block(fd[tier], label[tier].data_start + first + TABLE_AT + k, block, 1);
+	}
+}
+
+static u32 sort_tier;
+static u64 sort_first;
+
+static int by_record(const void *a, const void *b)
+{
+	u64 x = written_at[sort_tier][sort_first + *(const u32 *)a];
+	u64 y = written_at[sort_tier][sort_first + *(const u32 *)b];
+
+	return x < y ? -1 : x > y;
+}
+
+/* What was written once stays named, in the order of the records. */
+static void write_owners(u32 tier, u64 first, const u64 *owner, u64 id)
+{
+	static u32 offset[TERRACE_CHUNK_BLOCKS];
+	static u64 block[512];
+	u32 nr = 0, prev = ~0u;
+
+	for (u32 i = 0; i < OWNERS_AT; i++)
+		if (owner[i] != TERRACE_NO_OWNER)
+			offset[nr++] = i;
+	sort_tier = tier;
+	sort_first = first;
+	qsort(offset, nr, sizeof(offset[0]), by_record);
+	for (u32 k = 0, at = OWNERS_AT; k < nr; at++) {
+		struct tr_owners head = {
+			.place = tr_place(tier, first + at), .shelf_id = id, .prev_offset = prev,
+		};
+		struct tr_owner list[TERRACE_OWNERS_PER_BLOCK] = { 0 };
+
+		for (; head.nr < TERRACE_OWNERS_PER_BLOCK && k < nr; head.nr++, k++) {
+			list[head.nr].block = owner[offset[k]];
+			list[head.nr].offset = offset[k];
+			head.record_seq = written_at[tier][first + offset[k]];
+		}
+		tr_owners_encode(block, &head, list, super.volume_uuid);
+		write_block(fd[tier], label[tier].data_start + first + at, block, 1);
+		prev = at;
+	}
+}
+
+static void write_shelves(u32 tier)
+{
+	u64 size = super.tier[tier].data_blocks, at;
+	u64 *owner = owner_of[tier];
+
+	for (at = 0; at < size && !used[tier][at]; at++)
 		;
 	if (breaks("owner"))
 		owner[at]++;
 	if (breaks("no-owner"))
 		owner[at] = TERRACE_NO_OWNER;
 	for (u64 first = 0; first < size; first += TERRACE_CHUNK_BLOCKS) {
-		for (u32 k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
-			struct tr_table table = {
-				.place = tr_place(tier, first + shelf_data + k),
-				.record_seq = nr_records, .shelf_id = rnd(~0ull),
-				.first_offset = k * TERRACE_TABLE_OWNERS,
-			};
+		u64 id = rnd(~0ull);
 
-			if (table.first_offset < shelf_data)
-				table.nr = shelf_data - table.first_offset < TERRACE_TABLE_OWNERS ?
-					   shelf_data - table.first_offset : TERRACE_TABLE_OWNERS;
-			tr_table_encode(block, &table, owner + first + table.first_offset,
-					super.volume_uuid);
-			write_block(fd[tier], label[tier].data_start + first + shelf_data + k, block, 1);
-		}
+		write_owners(tier, first, owner + first, id);
+		write_table(tier, first, owner + first, id);
 	}
-	free(owner);
+}
+
+static void write_data(u32 tier)
+{
+	static u64 block[512];
+
+	for (u64 at = 0; at < super.tier[tier].data_blocks; at++) {
+		if (owner_of[tier][at] == NO_BLOCK)
+			continue;
+		block[0] = owner_of[tier][at];
+		block[1] = written_at[tier][at];
+		write_block(fd[tier], label[tier].data_start + at, block, 1);
+	}
+}
+
+static void write_blocks(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		die(path);
+	for (u32 i = 0; i < super.nr_tiers; i++)
+		write_data(i);
+	for (u64 b = 0; b < super.virtual_blocks; b++)
+		if (map[b] != TR_NO_PLACE && !pending[b])
+			fprintf(f, "%llu %u %llu %llu\n", b, tr_place_tier(map[b]), tr_place_index(map[b]),
+				written_at[tr_place_tier(map[b])][tr_place_index(map[b])]);
+	fclose(f);
 }
 
 /* ---- the whole ------------------------------------------------------------------- */
@@ -648,6 +737,16 @@ static void open_tier(u32 nr, const char *path)
 		mirror = nr;
 }
 
+static void set_up_tier(u32 i)
+{
+	u64 nr = super.tier[i].data_blocks;
+
+	used[i] = calloc(nr, 1);
+	owner_of[i] = malloc(nr * sizeof(u64));
+	memset(owner_of[i], 0xff, nr * sizeof(u64));
+	written_at[i] = calloc(nr, sizeof(u64));
+}
+
 static void set_up(void)
 {
 	static u64 block[512];
@@ -665,7 +764,7 @@ static void set_up(void)
 	for (u64 b = 0; b < super.virtual_blocks; b++)
 		map[b] = TR_NO_PLACE;
 	for (u32 i = 0; i < super.nr_tiers; i++)
-		used[i] = calloc(super.tier[i].data_blocks, 1);
+		set_up_tier(i);
 	next_page = tr_first_page(&super);
 }
 
@@ -699,9 +798,11 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "seed", 1, NULL, 's' }, { "before", 1, NULL, 'b' }, { "between", 1, NULL, 'm' },
 		{ "after", 1, NULL, 'a' }, { "packs", 1, NULL, 'p' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
+		{ "blocks", 1, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
 	u64 before = 300, between = 20, after = 100, nr_packs = 0;
+	const char *blocks = NULL;
 	bool clean = false;
 	int opt;
 
@@ -729,6 +830,9 @@ int main(int argc, char **argv)
 		case 'x':
 			broken = optarg;
 			break;
+		case 'd':
+			blocks = optarg;
+			break;
 		default:
 			return 2;
 		}
@@ -750,7 +854,9 @@ int main(int argc, char **argv)
 	pack_regions(1, nr_packs);
 	for (u32 i = 0; i < super.nr_tiers; i++)
 		if (super.tier[i].kind == TERRACE_KIND_SHELVES)
-			write_tables(i);
+			write_shelves(i);
+	if (blocks)
+		write_blocks(blocks);
 	super.flags = clean ? TERRACE_SUPER_CLEAN : 0;
 	write_super();
 	write_journal();

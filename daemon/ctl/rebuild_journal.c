@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The journal, oldest record first. The ring keeps blocks from before the tail
+ * until they are overwritten: each proves the one before it by its CRC, so the
+ * journal is read backwards, too.
+ *
+ * Where it ends is what activation would say. A block that does not continue
+ * it may have been torn by a crash, or be damaged; whether, only what stands
+ * behind it can tell: blocks of a later activation, or too many of them to
+ * have been in flight. Then records are missing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <asm/byteorder.h>
+
+#include "rebuild_map.h"
+
+#define IN_FLIGHT 64u	/* blocks of one commit */
+
+static void add_event(void *ctx, const struct tr_record *record, u64 seq, u64 block, u32 i)
+{
+	struct map_reader *m = ctx;
+	bool repeats = record->type == TERRACE_RECORD_DISCARD && record->old;
+
+	(void)block;
+	(void)i;
+	if (m->nr_events == m->room) {
+		m->room = 2 * m->room + 1024;
+		m->event = ctl_realloc(m->event, m->room * sizeof(*m->event));
+	}
+	m->event[m->nr_events++] = (struct event){
+		.seq = repeats ? record->old : seq, .order = seq, .record = *record,
+	};
+	if (!m->first || seq < m->first)
+		m->first = seq;
+}
+
+/* Blocks before the tail that the ring still has. */
+static void read_backwards(struct map_reader *m)
+{
+	const struct tr_super *super = m->rb->super;
+	struct terrace_journal_disk *block = ctl_alloc_blocks(1);
+	u32 crc = super->tail_prev_crc;
+	u64 next_record = super->tail_record_seq + 1;
+
+	if (m->journal.nr_records)
+		next_record = m->journal.first_record;
+	for (u64 seq = super->tail_block_seq; seq-- && super->tail_block_seq - seq < super->journal_blocks;) {
+		struct tr_record record;
+		u32 nr;
+
+		if (metadata_read(m->rb->vol->meta, super->journal_start + seq % super->journal_blocks, 1,
+				  block) ||
+		    __le32_to_cpu(block->magic) != TERRACE_JOURNAL_MAGIC ||
+		    __le64_to_cpu(block->block_seq) != seq || __le32_to_cpu(block->crc) != crc ||
+		    tr_block_crc(block, sizeof(*block), offsetof(struct terrace_journal_disk, crc)) != crc)
+			break;
+		nr = tr_jblock_nr(block);
+		if (nr && tr_jblock_first_record(block) + nr != next_record)
+			break;
+		for (u32 i = 0; i < nr; i++) {
+			tr_jblock_record(block, i, &record);
+			add_event(m, &record, tr_jblock_first_record(block) + i, 0, 0);
+		}
+		if (nr)
+			next_record = tr_jblock_first_record(block);
+		crc = __le32_to_cpu(block->prev_crc);
+	}
+	free(block);
+}
+
+static bool whole_block(const struct rebuild *rb, const struct terrace_journal_disk *block)
+{
+	return __le32_to_cpu(block->magic) == TERRACE_JOURNAL_MAGIC &&
+	       !memcmp(block->volume_uuid, rb->super->volume_uuid, TERRACE_UUID_BYTES) &&
+	       __le32_to_cpu(block->crc) ==
+	       tr_block_crc(block, sizeof(*block), offsetof(struct terrace_journal_disk, crc)) &&
+	       tr_jblock_nr(block) <= TERRACE_RECORDS_PER_BLOCK;
+}
+
+/* Is there something behind the end that should not be? */
+static void look_behind(struct map_reader *m)
+{
+	struct rebuild *rb = m->rb;
+	struct terrace_journal_disk *block = ctl_alloc_blocks(1);
+	u64 end = m->journal.end.block_seq, ring = rb->super->journal_blocks, found = 0;
+
+	for (u64 at = 0; at < ring; at++) {
+		u64 seq, newest;
+
+		if (metadata_read(rb->vol->meta, rb->super->journal_start + at, 1, block) ||
+		    !whole_block(rb, block))
+			continue;
+		seq = __le64_to_cpu(block->block_seq);
+		if (seq <= end || seq % ring != at)
+			continue;
+		found = seq > found ? seq : found;
+		newest = tr_jblock_first_record(block) + tr_jblock_nr(block) - 1;
+		if (seq > end + IN_FLIGHT || __le16_to_cpu(block->flags) & TERRACE_JOURNAL_FIRST)
+			note_seq(rb, newest);
+	}
+	rb->torn_end = found || m->journal.torn;
+	if (found && rb->newest_record > m->last)
+		problem(rb->findings, where("%s: journal block %llu", rb->vol->meta->dev->path, end),
+			"is damaged: later ones up to %llu are there", found);
+	if (found > rb->newest_journal_block)
+		rb->newest_journal_block = found;
+	free(block);
+}
+
+/* The longer of the two mirrors' journals, as activation takes it. */
+void rb_read_journal(struct map_reader *m)
+{
+	struct rebuild *rb = m->rb;
+	const struct metadata *other = rb_other_copy(rb->vol);
+	int r = journal_read(&m->journal, rb->vol->meta);
+
+	if (m->rb->borrowed && !m->journal.nr_blocks && !r)
+		r = -ESTALE;	/* nothing shows that this ring goes with that superblock */
+
+	if (other && !other->lazy) {
+		struct metadata copy = *other;
+		struct journal j;
+		int err;
+
+		copy.super = rb->super;
+		err = journal_read(&j, &copy);
+		if ((r && !err) || (!err && j.nr_blocks > m->journal.nr_blocks)) {
+			journal_free(&m->journal);
+			m->journal = j;
+			r = err;
+		} else {
+			journal_free(&j);
+		}
+	}
+	m->journal_good = !r;
+	if (r == -EUCLEAN || (r == -ESTALE && !rb->borrowed))
+		problem(rb->findings, where("%s: journal block %llu", rb->vol->meta->dev->path,
+					    m->journal.end.block_seq), "%s",
+			r == -ESTALE ? "is overwritten by a later one" : "holds an impossible record");
+	journal_each(&m->journal, add_event, m);
+	m->last = m->journal.last_record;
+	rb->newest_journal_block = m->journal.end.block_seq;
+	if (m->journal.virtual_blocks > rb->virtual_blocks &&
+	    m->journal.virtual_blocks <= rb->nr_regions * TERRACE_REGION_BLOCKS)
+		rb->virtual_blocks = m->journal.virtual_blocks;
+	note_seq(rb, m->last);
+	look_behind(m);
+	read_backwards(m);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return x->order == y->order ? 0 : x->order < y->order ? -1 : 1;
+}
+
+static void apply_run(struct rebuild *rb, const struct tr_record *record, u64 seq, bool map)
+{
+	u64 number = record->block / TERRACE_REGION_BLOCKS;
+	struct rb_region *region;
+
+	if (number >= rb->nr_regions) {
+		rb->beyond += record->nr;
+		return;
+	}
+	region = rb_region(rb, number);
+	if (seq <= region->seq)
+		return;
+	for (u32 i = 0; i < record->nr; i++)
+		region->at[record->block % TERRACE_REGION_BLOCKS + i] =
+			rb_make(region->end_known ? RB_CERTAIN : RB_DOUBTFUL, RB_JOURNAL,
+				map ? tr_place_add(record->new, i) : TR_NO_PLACE);
+}
+
+static void apply_discard(struct rebuild *rb, const struct tr_record *record, u64 seq)
+{
+	for (u64 r = record->block; r < record->block + record->new && r < rb->nr_regions; r++) {
+		struct rb_region *region = rb->region[r];
+
+		for (u32 i = 0; region && seq > region->seq && i < TERRACE_REGION_BLOCKS; i++)
+			region->at[i] = rb_make(region->end_known ? RB_CERTAIN : RB_DOUBTFUL,
+						RB_JOURNAL, TR_NO_PLACE);
+	}
+}
+
+/* Oldest first; a discard that was written again stands where it stood first. */
+void rb_apply_journal(struct map_reader *m)
+{
+	if (m->nr_events)
+		qsort(m->event, m->nr_events, sizeof(*m->event), compare_events);
+	for (u64 i = 0; i < m->nr_events; i++) {
+		const struct event *e = &m->event[i];
+
+		switch (e->record.type) {
+		case TERRACE_RECORD_MAP:
+			apply_run(m->rb, &e->record, e->seq, true);
+			break;
+		case TERRACE_RECORD_UNMAP:
+			apply_run(m->rb, &e->record, e->seq, false);
+			break;
+		case TERRACE_RECORD_DISCARD:
+			apply_discard(m->rb, &e->record, e->seq);
+			break;
+		case TERRACE_RECORD_RESIZE:
+			break;
+		default:	/* packs, homes */
+			m->rb->has_packs = true;
+		}
+	}
+}

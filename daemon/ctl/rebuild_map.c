@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The map from trees and journal, and how sure it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <asm/byteorder.h>
+
+#include "rebuild_map.h"
+
+/* ---- pages that the trees lead to ----------------------------------------------------- */
+
+static void mark_lost(struct map_reader *m, u64 from, u64 nr)
+{
+	for (u64 r = from; nr && r < m->rb->nr_regions; r++, nr--) {
+		m->nr_lost += !bit_test(m->lost, r);
+		bit_set(m->lost, r);
+	}
+}
+
+static void mark_bad(struct map_reader *m, const struct tr_entry *entry)
+{
+	for (u64 b = entry->block; b < entry->block + entry->blocks; b++)
+		if (b < m->rb->super->meta_blocks)
+			bit_set(m->known_bad, b);
+}
+
+static void lost_below(struct trees *trees, u32 tree, u32 tier, u32 level, u64 index,
+		       const struct tr_entry *entry)
+{
+	(void)tier;
+	if (tree != TERRACE_TREE_MAP)
+		return;
+	mark_lost(trees->ctx, index, 1ull << (level * TERRACE_DIR_SHIFT));
+	mark_bad(trees->ctx, entry);
+}
+
+bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, u64 seq,
+		  enum rb_source source)
+{
+	static u32 low[TERRACE_REGION_BLOCKS];
+	static u8 high[TERRACE_REGION_BLOCKS];
+	u64 data_blocks[TERRACE_MAX_TIERS];
+	struct rb_region *region;
+	struct tr_leaf leaf;
+	bool has_high;
+	u32 nr, packs;
+	u8 age;
+
+	tr_leaf_init(&leaf);
+	leaf.low = low;
+	leaf.high = high;
+	leaf.cap = TERRACE_REGION_BLOCKS;
+	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
+		data_blocks[i] = rb->super->tier[i].data_blocks;
+	if (!tr_map_room(page, blocks * TERRACE_BLOCK_BYTES, &nr, &has_high, &packs) && packs)
+		rb->has_packs = true;
+	if (tr_map_decode(page, blocks * TERRACE_BLOCK_BYTES, &leaf, NULL, &age, data_blocks,
+			  rb->super->nr_tiers))
+		return false;
+	region = rb_region(rb, number);
+	region->seq = seq;
+	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++)
+		region->at[i] = rb_make(RB_CERTAIN, source, tr_leaf_get(&leaf, i));
+	return true;
+}
+
+static void note_blocks(struct rebuild *rb, const struct tr_entry *entry)
+{
+	for (u64 b = entry->block; b < entry->block + entry->blocks; b++)
+		bit_set(rb->avoid, b);
+}
+
+static u32 map_leaf(struct trees *trees, u32 tree, u32 tier, u64 number,
+		    const struct tr_entry *entry)
+{
+	const struct tr_page_id id = {
+		.magic = TERRACE_MAP_MAGIC, .index = number, .tree = TERRACE_TREE_MAP,
+	};
+	struct map_reader *m = trees->ctx;
+	u64 tail = m->rb->super->tail_record_seq;
+	void *page;
+
+	(void)tier;
+	note_seq(m->rb, entry->seq);
+	note_blocks(m->rb, entry);
+	if (tree != TERRACE_TREE_MAP || number >= m->rb->nr_regions)
+		return entry->count;
+	page = trees_read_page(trees, &id, entry);
+	if (!page || !rb_take_page(m->rb, number, page, entry->blocks,
+				entry->seq > tail ? entry->seq : tail, RB_MAP)) {
+		mark_lost(m, number, 1);
+		mark_bad(m, entry);
+		bit_set(m->leaf_lost, number);
+	}
+	free(page);
+	return entry->count;
+}
+
+static void map_directory(struct trees *trees, u32 tree, u32 tier, u32 level, u64 index,
+			  const struct tr_entry *entry)
+{
+	struct map_reader *m = trees->ctx;
+
+	(void)tree;
+	(void)tier;
+	(void)level;
+	(void)index;
+	note_seq(m->rb, entry->seq);
+	note_blocks(m->rb, entry);
+}
+
+const struct metadata *rb_other_copy(const struct volume *vol)
+{
+	const struct metadata *other = vol->meta == &vol->primary ? &vol->mirror : &vol->primary;
+
+	return other->dev ? other : NULL;
+}
+
+static void walk(struct map_reader *m)
+{
+	struct rebuild *rb = m->rb;
+
+	trees_init(&m->trees, rb->vol->meta, rb->findings);
+	m->trees.other = rb_other_copy(rb->vol);
+	m->trees.regions = rb->nr_regions;
+	m->trees.leaf = map_leaf;
+	m->trees.directory = map_directory;
+	m->trees.lost = lost_below;
+	m->trees.ctx = m;
+	trees_walk_map(&m->trees);
+	for (u32 t = 0; t < rb->super->nr_tiers; t++)
+		trees_walk_space(&m->trees, t);	/* only which meta blocks they use */
+	trees_free(&m->trees);
+}
+
+/* ---- how sure it is ---------------------------------------------------------------------------- */
+
+/* Are all records in (seq, newest] in the journal? */
+static bool covered(const struct map_reader *m, u64 seq)
+{
+	u64 newest = m->rb->newest_record;
+
+	if (!m->journal_good)
+		return false;
+	if (seq >= newest)
+		return true;
+	return m->last >= newest && m->first && m->first <= seq + 1;
+}
+
+static void judge(struct map_reader *m)
+{
+	struct rebuild *rb = m->rb;
+	u64 tail = rb->super->tail_record_seq;
+	bool lazy = rb->vol->meta->lazy;
+	bool lazy_good = lazy && rb->super->flags & TERRACE_SUPER_CLEAN;
+
+	rb->end_known = m->journal_good && m->last >= rb->newest_record;
+	rb->unmapped_certain = lazy ? lazy_good : covered(m, tail);
+	if (!lazy && !covered(m, tail)) {
+		rb->first_lost = m->last >= rb->newest_record ? tail + 1 : m->last + 1;
+		rb->last_lost = m->last >= rb->newest_record && m->first ? m->first - 1 :
+				rb->newest_record;
+	}
+	for (u64 r = 0; r < rb->nr_regions; r++) {
+		struct rb_region *region = rb->region[r];
+		bool sure;
+
+		if (!region)
+			continue;
+		region->end_known = m->journal_good &&
+				    (region->seq >= rb->newest_record || m->last >= rb->newest_record);
+		sure = lazy ? lazy_good && !region->damaged : covered(m, region->seq);
+		for (u32 i = 0; !sure && i < TERRACE_REGION_BLOCKS; i++)
+			if (rb_state(region->at[i]) == RB_CERTAIN)
+				region->at[i] = rb_make(RB_DOUBTFUL, RB_OLD_PAGE,
+							rb_place(region->at[i]));
+	}
+}
+
+/* Whatever any superblock knows to be in its pages. */
+static void note_supers(struct rebuild *rb)
+{
+	const struct metadata *meta[] = { &rb->vol->primary, &rb->vol->mirror };
+
+	for (u32 i = 0; i < 2; i++)
+		for (u32 k = 0; meta[i]->dev && k < 2; k++)
+			if (!meta[i]->state[k])
+				note_seq(rb, meta[i]->copy[k].tail_record_seq);
+}
+
+/* A damaged superblock may have been the newest: are there pages that know more
+ * than the journal reaches? (Those of a checkpoint that a crash cut off do not.)
+ */
+static void note_pages(struct rebuild *rb)
+{
+	struct terrace_page_disk *head = ctl_alloc_blocks(1);
+
+	for (u64 b = tr_first_page(rb->super); b < rb->super->meta_blocks; b++) {
+		u32 magic;
+
+		if (metadata_read(rb->vol->meta, b, 1, head))
+			continue;
+		magic = __le32_to_cpu(head->magic);
+		if ((magic == TERRACE_MAP_MAGIC || magic == TERRACE_DIR_MAGIC ||
+		     magic == TERRACE_SPACE_MAGIC) && head->blocks == __cpu_to_le16(1) &&
+		    !memcmp(head->volume_uuid, rb->super->volume_uuid, TERRACE_UUID_BYTES) &&
+		    __le32_to_cpu(head->crc) == tr_block_crc(head, TERRACE_BLOCK_BYTES,
+							     offsetof(struct terrace_page_disk, crc)))
+			note_seq(rb, __le64_to_cpu(head->seq));
+	}
+	free(head);
+}
+
+void rb_read_map(struct rebuild *rb)
+{
+	struct map_reader m = { .rb = rb };
+
+	rb->have_map = true;
+	rb->unmapped_certain = true;
+	m.lost = ctl_alloc((rb->nr_regions / 64 + 1) * sizeof(u64));
+	m.leaf_lost = ctl_alloc((rb->nr_regions / 64 + 1) * sizeof(u64));
+	m.known_bad = ctl_alloc((rb->super->meta_blocks / 64 + 1) * sizeof(u64));
+	m.accounted = ctl_alloc((rb->super->meta_blocks / 64 + 1) * sizeof(u64));
+	m.journal_good = true;
+	m.last = rb->super->tail_record_seq;
+	walk(&m);
+	if (!rb->vol->meta->lazy)
+		rb_read_journal(&m);
+	note_supers(rb);
+	if (rb->vol->meta->state[0] || rb->vol->meta->state[1])
+		note_pages(rb);
+	if (m.nr_lost)
+		rb_find_orphans(&m);
+	judge(&m);
+	rb_apply_journal(&m);
+	journal_free(&m.journal);
+	free(m.event);
+	free(m.lost);
+	free(m.leaf_lost);
+	free(m.known_bad);
+	free(m.accounted);
+	free(m.bits);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * New metadata, on a new device or in place. The journal is empty afterwards:
+ * nothing that still stands in the ring can continue it, as block numbers go
+ * on beyond all that were seen and the nonce is new. Record numbers go on
+ * well beyond as well, because some may have been lost.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <uuid/uuid.h>
+
+#include "names.h"
+#include "probe.h"
+#include "repair.h"
+
+#define RECORDS_AHEAD	(1ull << 20)
+#define GENERATIONS_AHEAD 16u	/* no stale copy comes near */
+#define WIPE_BLOCKS	256u
+
+/* ---- a superblock from labels --------------------------------------------------------- */
+
+static void super_areas(struct tr_super *super, u64 meta_blocks)
+{
+	u64 journal = meta_blocks / 8;
+
+	super->meta_blocks = meta_blocks;
+	super->journal_start = TR_JOURNAL_START;
+	super->journal_blocks = journal < TR_JOURNAL_MIN ? TR_JOURNAL_MIN :
+				journal > TR_JOURNAL_MAX ? TR_JOURNAL_MAX : journal;
+	super->bitmap_blocks = (meta_blocks + TERRACE_MBIT_BITS - 1) / TERRACE_MBIT_BITS;
+	super->bitmap_start[0] = super->journal_start + super->journal_blocks;
+	super->bitmap_start[1] = super->bitmap_start[0] + super->bitmap_blocks;
+}
+
+static void super_tier(struct tr_super_tier *tier, const struct tr_label *label)
+{
+	memcpy(tier->uuid, label->tier_uuid, TERRACE_UUID_BYTES);
+	tier->class = label->class;
+	tier->kind = label->kind;
+	tier->data_blocks = label->data_blocks;
+	tier->reserve_blocks = tr_reserve(label->kind, label->data_blocks, TR_RESERVE_PERMILLE);
+}
+
+/* The first tier that is not there. */
+static u32 count_tiers(const struct volume *vol)
+{
+	u32 nr = 0;
+
+	while (nr < TERRACE_MAX_TIERS && vol->tier[nr] >= 0)
+		nr++;
+	return nr;
+}
+
+int repair_make_super(struct repair *rp)
+{
+	struct tr_super *super = &rp->super;
+	u64 meta_blocks = 0;
+	u32 nr = count_tiers(&rp->vol);
+
+	for (u32 i = 0; i < rp->vol.nr_devices; i++)
+		if (rp->vol.label[i].meta_blocks > meta_blocks)
+			meta_blocks = rp->vol.label[i].meta_blocks;
+	if (nr < TR_MIN_TIERS || !meta_blocks) {
+		ctl_error("no superblock is left, and without it all tiers must be there: %u are", nr);
+		return -ENODATA;
+	}
+	memset(super, 0, sizeof(*super));
+	memcpy(super->volume_uuid, rp->vol.uuid, TERRACE_UUID_BYTES);
+	super->nr_tiers = nr;
+	super->region_shift = TERRACE_REGION_SHIFT;
+	super->chunk_shift = TERRACE_CHUNK_SHIFT;
+	for (u32 i = 0; i < nr; i++)
+		super_tier(&super->tier[i], &rp->vol.label[rp->vol.tier[i]]);
+	super->virtual_blocks = rp->size_blocks;
+	if (!super->virtual_blocks)
+		super->virtual_blocks = tr_room(super) / TERRACE_REGION_BLOCKS * TERRACE_REGION_BLOCKS;
+	else if (super->virtual_blocks > tr_room(super))
+		super->overcommit_blocks = super->virtual_blocks - tr_room(super);
+	super->map_depth = tr_dir_depth((super->virtual_blocks + TERRACE_REGION_BLOCKS - 1) /
+					TERRACE_REGION_BLOCKS);
+	super->next_id = 1ull << 32;
+	super_areas(super, meta_blocks);
+	rp->made_up = true;
+	printf("note: no superblock is left: the volume is taken to have %s\n",
+	       size_text(super->virtual_blocks));
+	return 0;
+}
+
+/* ---- the new superblock ------------------------------------------------------------------- */
+
+static u64 newest_generation(const struct volume *vol)
+{
+	const struct metadata *meta[] = { &vol->primary, &vol->mirror };
+	u64 newest = 2;
+
+	for (u32 i = 0; i < 2; i++)
+		for (u32 k = 0; meta[i]->dev && k < 2; k++)
+			if (!meta[i]->state[k] && meta[i]->copy[k].generation > newest)
+				newest = meta[i]->copy[k].generation;
+	return newest;
+}
+
+static u32 label_flags(const struct volume *vol)
+{
+	u32 flags = 0;
+
+	for (u32 i = 0; i < vol->nr_devices; i++)
+		flags |= vol->label[i].flags;
+	return flags;
+}
+
+static int fill_super(const struct repair *rp, struct area *area)
+{
+	const struct rebuild *rb = &rp->rb;
+	struct tr_super *super = &area->super;
+	u64 newest = rb->newest_claim > rb->newest_record ? rb->newest_claim : rb->newest_record;
+	u64 generation = newest_generation(&rp->vol) + GENERATIONS_AHEAD;
+	u32 mirrors = label_flags(&rp->vol);
+
+	*super = rp->super;
+	/* In place the good superblock is written over last. */
+	super->generation = generation + ((generation ^ rp->super.generation) & 1 ? 0 : 1);
+	super->flags = TERRACE_SUPER_CLEAN;
+	if (mirrors & TERRACE_LABEL_META_SYNC && area->nr_devices < 2)
+		super->flags |= TERRACE_SUPER_ALONE;
+	if (mirrors & TERRACE_LABEL_META_LAZY)
+		super->flags |= TERRACE_SUPER_LAZY_LOST;
+	super->virtual_blocks = rb->virtual_blocks;
+	super->tail_record_seq = newest + RECORDS_AHEAD;
+	super->tail_block_seq = rb->newest_journal_block + 2 * super->journal_blocks;
+	super->next_id += RECORDS_AHEAD;
+	super->activations++;
+	memset(&super->map_root, 0, sizeof(super->map_root));
+	for (u32 t = 0; t < super->nr_tiers; t++)
+		memset(&super->tier[t].space_root, 0, sizeof(super->tier[t].space_root));
+	if (getrandom(&super->tail_nonce, sizeof(super->tail_nonce), 0) < 0 ||
+	    getrandom(&super->tail_prev_crc, sizeof(super->tail_prev_crc), 0) < 0) {
+		ctl_error("no random numbers: %s", strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}
+
+static bool keep(void *ctx, u64 at)
+{
+	return repair_keeps(ctx, at);
+}
+
+/* ---- in place -------------------------------------------------------------------------------- */
+
+/* A damaged copy of a label gets what the good one says. */
+static int mend_labels(const struct repair *rp)
+{
+	void *block = ctl_alloc_blocks(1);
+	struct tr_label copy;
+	int r = 0;
+
+	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
+		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
+			r = device_read(&rp->vol.dev[i], k, 1, block);
+			if (r || !tr_label_decode(&copy, block))
+				continue;
+			tr_label_encode(block, &rp->vol.label[i]);
+			r = device_write(&rp->vol.dev[i], k, 1, block);
+			if (!r)
+				r = device_flush(&rp->vol.dev[i]);
+		}
+	}
+	free(block);
+	return r;
+}
+
+static void add_copy(struct area *area, const struct metadata *meta)
+{
+	if (!meta->dev || meta->lazy)
+		return;
+	area->dev[area->nr_devices] = meta->dev;
+	area->start[area->nr_devices++] = meta->start;
+}
+
+static int write_in_place(struct repair *rp, struct area *area)
+{
+	int r;
+
+	add_copy(area, &rp->vol.primary);
+	add_copy(area, &rp->vol.mirror);
+	r = fill_super(rp, area);
+	if (!r)
+		r = area_write(area);
+	if (!r)
+		r = mend_labels(rp);
+	if (r == -ENOSPC)
+		ctl_error("the metadata area has no room for a second copy beside what is there: nothing changed; repair --to a new device");
+	else if (r)
+		ctl_error("cannot write: %s", strerror(-r));
+	return r;
+}
+
+/* ---- a new device -------------------------------------------------------------------------------- */
+
+static void new_label(const struct repair *rp, const struct device *dev, struct tr_label *label)
+{
+	memset(label, 0, sizeof(*label));
+	label->version = TERRACE_FORMAT_VERSION;
+	memcpy(label->volume_uuid, rp->vol.uuid, TERRACE_UUID_BYTES);
+	uuid_generate(label->tier_uuid);
+	label->generation = 1;
+	label->tier_index = TERRACE_META_DEVICE;
+	label->class = TERRACE_CLASS_META;
+	label->kind = TERRACE_KIND_NONE;
+	label->flags = TERRACE_LABEL_META;
+	label->atomic_bytes = dev->atomic_bytes;
+	if (dev->atomic_bytes >= TERRACE_BLOCK_BYTES)
+		label->flags |= TERRACE_LABEL_ATOMIC;
+	label->align_blocks = dev->align_blocks;
+	label->device_blocks = dev->blocks;
+	label->meta_start = TR_META_START;
+	if (label->meta_start % dev->align_blocks)
+		label->meta_start = dev->align_blocks;
+	label->meta_blocks = rp->super.meta_blocks;
+	memcpy(label->name, rp->vol.name, TERRACE_NAME_BYTES);
+}
+
+static int refuse_device(const struct repair *rp, const struct device *dev, u64 need)
+{
+	char *found = NULL;
+	int r;
+
+	for (u32 i = 0; i < rp->vol.nr_devices; i++) {
+		if (!device_same(dev, &rp->vol.dev[i]))
+			continue;
+		ctl_error("%s is a device of the volume: --in-place writes there", rp->to);
+		return -EINVAL;
+	}
+	if (dev->blocks < need) {
+		ctl_error("%s is too small: it has %s, the metadata need %s", rp->to,
+			  size_text(dev->blocks), size_text(need));
+		return -ENOSPC;
+	}
+	r = probe_contents(dev, &found);
+	if (r)
+		ctl_error("%s: cannot read: %s", rp->to, strerror(-r));
+	if (!r && found && !rp->force) {
+		ctl_error("%s %s: nothing changed; --force overwrites it", rp->to, found);
+		r = -EEXIST;
+	}
+	free(found);
+	return r;
+}
+
+/* The label last: only then is it a device of the volume. */
+static int write_device(const struct device *dev, const struct tr_label *label, struct area *area)
+{
+	void *block = ctl_alloc_blocks(1);
+	u64 wipe = dev->blocks < WIPE_BLOCKS ? dev->blocks : WIPE_BLOCKS;
+	int r = device_zero(dev, 0, wipe);
+
+	if (!r)
+		r = device_zero(dev, dev->blocks - wipe, wipe);
+	if (!r)
+		r = device_zero(dev, label->meta_start, tr_first_page(&area->super));
+	if (!r)
+		r = device_flush(dev);
+	area->dev[0] = dev;
+	area->start[0] = label->meta_start;
+	if (!r)
+		r = area_write(area);
+	tr_label_encode(block, label);
+	for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++)
+		r = device_write(dev, k, 1, block);
+	free(block);
+	return r ? r : device_flush(dev);
+}
+
+static int write_to(struct repair *rp, struct area *area)
+{
+	struct tr_label label;
+	struct device dev;
+	int r = device_open(&dev, rp->to, DEVICE_WRITE);
+
+	if (r)
+		return r;
+	new_label(rp, &dev, &label);
+	r = refuse_device(rp, &dev, label.meta_start + label.meta_blocks);
+	if (r) {
+		device_close(&dev);
+		return r;
+	}
+	/* Nothing there is a source. */
+	memset(rp->rb.avoid, 0, (rp->super.meta_blocks / 64 + 1) * sizeof(u64));
+	area->nr_devices = 1;
+	r = fill_super(rp, area);
+	if (!r)
+		r = write_device(&dev, &label, area);
+	if (r)
+		ctl_error("%s: cannot write: %s; it holds no metadata now", rp->to, strerror(-r));
+	device_close(&dev);
+	return r;
+}
+
+int repair_write(struct repair *rp, u64 *kept)
+{
+	struct area area = { .rb = &rp->rb, .keep = keep, .ctx = rp };
+	int r;
+
+	r = rp->to ? write_to(rp, &area) : write_in_place(rp, &area);
+	*kept = area.mapped;
+	return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * terracectl salvage:
+ *   salvage.c        the command line, the order of it, the report
+ *   salvage_copy.c   reading blocks and writing them out
+ */
+#ifndef TERRACE_CTL_SALVAGE_H
+#define TERRACE_CTL_SALVAGE_H
+
+#include "rebuild.h"
+
+struct salvage {
+	struct volume vol;
+	struct findings findings;	/* on stderr */
+	struct tr_super borrowed;
+	struct rebuild rb;
+	const char *to, *map_path;
+	bool older, doubtful, from_shelves, force, dry_run, json;
+	u64 limit;
+
+	struct device out;		/* fd -1: --dry-run */
+	u64 done, total;
+	u64 count[RB_NR_STATES];
+	u64 unreadable, missing, printed;
+	struct json_object *ranges;
+};
+
+/* Opens and checks what is written to; CTL_OK, or CTL_PROBLEM after a message. */
+int salvage_open_out(struct salvage *s);
+
+/* Reads and writes all; calls salvage_range() for each range. 0 or -errno after
+ * a message: what is written to failed.
+ */
+int salvage_copy(struct salvage *s);
+
+/* @why NULL: where it comes from is told by @at. */
+void salvage_range(struct salvage *s, u64 block, u64 nr, u64 at, const char *why);
+
+#endif

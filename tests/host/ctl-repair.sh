@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# terracectl repair: after any damage the volume is sound again, keeps only what is certain, and says what is lost.
+# host: timeout=300 build=daemon
+. "$TERRACE_TREE/tests/host/lib.sh"
+. "$TERRACE_TREE/tests/host/ctl.bash"
+ctl=$TERRACE_TREE/build/terracectl
+cd "$OUT" || exit
+build_image
+
+image() {
+	new_images fast 128M slow 320M new 64M
+	"$ctl" format "${@:2}" > /dev/null
+	# shellcheck disable=SC2086 # words
+	./image $1 --blocks blocks fast slow > where
+	meta=$(sed -n 's/^meta-start //p' where)
+}
+# at STRUCTURE: the meta block of the first one that fits
+at() { sed -n "s/^$1.* \([0-9]*\)$/\1/p" where | head -1; }
+spoil_at() { flip "${2-fast}" $(((meta + $1) * 4096 + 300)); }
+# sound DEVICE...: check finds nothing, and each block is what it should be; "$got": CERTAIN OLDER LOST
+sound() {
+	expect 0 ': sound$' "$ctl" check --full "$@"
+	rm -f out out.json
+	"$ctl" salvage --to out --map out.json "$@" > said 2>&1 || die "salvage after repair: $(cat said)"
+	got=$(judge_salvage blocks out out.json) || die "after repair: $got"
+}
+lazy=(--tier nvme=fast --tier hdd=slow)
+sync=(--tier optane:atomic=fast --tier nvme:shelves:atomic=slow)
+all() { echo "$(wc -l < blocks) 0 0"; }
+
+# ---- to a new device: nothing else is written
+image "--after 60" "${lazy[@]}"
+unchanged fast slow new -- expect 0 "nothing lost" "$ctl" repair --dry-run fast slow
+unchanged fast slow -- expect 0 "activate it with the new metadata device: terracectl activate fast slow new$" "$ctl" repair --to new fast slow
+sound new fast slow
+check_eq "repaired to a new device" "$got" "$(all)"
+expect 1 "new holds the metadata of Terrace volume 'terrace' .*: nothing changed; --force" "$ctl" repair --to new fast slow
+
+# ---- one structure after the other, in place
+for structure in map-directory space-page space-directory meta-bitmap superblock; do
+	image "--seed 7 --after 60" "${lazy[@]}"
+	spoil_at "$(at $structure)"
+	before=$(sha256sum slow)
+	expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+	check_eq "the other device" "$(sha256sum slow)" "$before"
+	sound fast slow
+	check_eq "after damage to $structure" "$got" "$(all)"
+done
+image "--after 60" "${lazy[@]}"
+flip fast 700; flip slow 4900
+expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+sound fast slow
+
+# ---- a map page: what the journal does not know is lost, exactly that
+image "--seed 3 --after 10" "${lazy[@]}"
+spoil_at "$(at map-page)"
+expect 0 "nothing lost" "$ctl" repair --dry-run fast slow	# thanks to the lazy mirror
+spoil_at "$(at map-page)" slow
+"$ctl" repair --in-place --json fast slow > said.json || [ $? = 1 ]
+expect 0 ': sound$' "$ctl" check --full fast slow
+rm -f out out.json
+"$ctl" salvage --to out --map out.json fast slow > /dev/null
+python3 - <<'PY'
+import json
+true = {int(l.split()[0]) for l in open('blocks')}
+repair, now = json.load(open('said.json')), json.load(open('out.json'))
+said = {b for r in repair['ranges'] for b in range(r['block'], r['block'] + r['blocks'])}
+kept = {b for r in now['ranges'] for b in range(r['block'], r['block'] + r['blocks'])}
+assert repair['written'] and len(kept) == repair['mapped_blocks'], (len(kept), repair['mapped_blocks'])
+assert true - kept and true - kept <= said, ('lost and not said', sorted(true - kept - said)[:5])
+assert not said & kept, 'said to be lost, and kept'
+assert kept <= true, 'kept what was not there'
+PY
+# its copy on a synchronous mirror serves
+image "--seed 3 --after 10" "${sync[@]}"
+spoil_at "$(at map-page)"
+expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+sound fast slow
+check_eq "with a synchronous mirror" "$got" "$(all)"
+
+# ---- damage anywhere, both ways
+for seed in 1 2 3 4 5 6; do
+	image "--seed $seed --before $((seed * 60)) --between $((seed * 7)) --after $((seed * 11))" "${lazy[@]}"
+	spoil "$seed" $((2 * seed)) fast "$meta" 700
+	[ $((seed % 3)) = 0 ] || spoil $((seed + 100)) $((3 * seed)) slow "$meta" 700
+	how=(--to new)
+	[ $((seed % 2)) = 0 ] || how=(--in-place)
+	"$ctl" repair "${how[@]}" fast slow > said 2>&1 || [ $? = 1 ] || die "seed $seed: $(cat said)"
+	if ! grep -q 'blocks mapped;' said; then
+		grep -qE "no superblock|only the lazy mirror" said || die "seed $seed: $(cat said)"
+		continue
+	fi
+	devices=(fast slow)
+	[ "${how[0]}" = --in-place ] || devices=(new fast slow)
+	expect 0 ': sound$' "$ctl" check --full "${devices[@]}"
+	rm -f out out.json
+	"$ctl" salvage --to out --map out.json "${devices[@]}" > /dev/null
+	# what is lost reads as zeros by now: that is known, and was said
+	sed -i 's/"unmapped_certain":true/"unmapped_certain":false/' out.json
+	got=$(judge_salvage blocks out out.json) || die "seed $seed: $got"
+	echo "seed $seed ${how[0]}: $got"
+done
+
+# ---- from the shelves alone: each block is its own, if older; also without any superblock
+image "--after 60" "${lazy[@]}"
+expect 1 "^newer: blocks|^older: blocks|^lost: blocks .*the map has them, no shelf does" "$ctl" repair --from-shelves --dry-run fast slow
+for copy in 0 1; do
+	for file in fast slow; do spoil_at $copy $file; done
+done
+expect 1 "no superblock is left: --from-shelves" "$ctl" repair --to new fast slow
+"$ctl" repair --from-shelves --to new fast slow > said || [ $? = 1 ] || die "$(cat said)"
+grep -q "no superblock is left: the volume is taken to have" said || die "$(cat said)"
+expect 0 ': sound$' "$ctl" check --owners new fast slow
+rm -f out out.json
+"$ctl" salvage --to out --map out.json new fast slow > /dev/null
+sed -i 's/"state":"certain"/"state":"possibly older"/; s/"unmapped_certain":true/"unmapped_certain":false/' out.json
+got=$(judge_salvage blocks out out.json) || die "from shelves: $got"
+read -r _ older _ <<< "$got"
+[ "$older" -gt "$(awk '$2 == 1' blocks | wc -l)" ] || die "only $older blocks from shelves"
+check_eq "on the shelves still current" "$(awk '$2 == 1' blocks | wc -l)" "$(
+	python3 -c '
+import json
+at = {}
+for r in json.load(open("out.json"))["ranges"]:
+    for i in range(r["blocks"]):
+        at[r["block"] + i] = r["place"] + i
+print(sum(at.get(int(b)) == int(p) for b, t, p, _ in map(str.split, open("blocks")) if t == "1"))')"
+
+# ---- wrong calls, and what is refused
+image "--after 60" "${lazy[@]}"
+expect 2 "where to\? --to NEW_DEVICE, --in-place" "$ctl" repair fast slow
+expect 2 "--to and --in-place: one of them" "$ctl" repair --to new --in-place fast slow
+expect 2 "no devices given" "$ctl" repair --dry-run
+expect 2 "--size 5: not a multiple" "$ctl" repair --size 5 --dry-run fast
+unchanged fast slow -- expect 1 "fast is a device of the volume" "$ctl" repair --force --to fast fast slow
+truncate -s 1M tiny
+expect 1 "tiny is too small: it has 1 MiB, the metadata need" "$ctl" repair --to tiny fast slow
+mkfs.ext4 -q -F new
+unchanged new -- expect 1 "new holds a filesystem \(ext4\): nothing changed; --force" "$ctl" repair --to new fast slow
+# shellcheck disable=SC2094 # only locked
+( flock 9; expect 1 "slow is in use: " "$ctl" repair --in-place fast slow ) 9< slow
+expect 0 "^usage: terracectl repair" "$ctl" repair --help
+
+# packs are not in the table of blocks: no volume that has any is touched
+new_images fast 128M slow 320M
+"$ctl" format "${lazy[@]}" > /dev/null
+./image --before 0 --between 0 --after 0 --packs 4 fast slow > /dev/null
+unchanged fast slow -- expect 1 "has packs, which repair does not rebuild yet: nothing changed" "$ctl" repair --in-place fast slow
+unchanged fast slow -- expect 1 "has packs, which salvage does not read yet: nothing written" "$ctl" salvage --to out --force fast slow

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# terracectl salvage gets what there is with a tier missing or a lazy map, and never calls an old value current.
+# host: timeout=300 build=daemon
+. "$TERRACE_TREE/tests/host/lib.sh"
+. "$TERRACE_TREE/tests/host/ctl.bash"
+ctl=$TERRACE_TREE/build/terracectl
+cd "$OUT" || exit
+build_image
+
+image() {
+	new_images fast 128M slow 320M
+	"$ctl" format "${@:2}" > /dev/null
+	# shellcheck disable=SC2086 # words
+	./image $1 --blocks blocks fast slow > where
+}
+# salvages STATUS PATTERN ARG...: and what it says of each block holds; "$got" is CERTAIN OLDER LOST
+salvages() {
+	local status=$1 pattern=$2
+	shift 2
+	rm -f out out.json
+	expect "$status" "$pattern" "$ctl" salvage --to out --map out.json "$@"
+	got=$(judge_salvage blocks out out.json) || die "salvage $*: $got"
+}
+lazy=(--tier nvme=fast --tier hdd=slow)
+sync=(--tier optane:atomic=fast --tier nvme:shelves:atomic=slow)
+on_tier() { awk -v t="$1" '$2 == t' blocks | wc -l; }
+
+# ---- nothing is wrong: all of it, and the devices are not written
+for seed in 1 2 3; do
+	image "--seed $seed --after $((seed * 40))" "${lazy[@]}"
+	unchanged fast slow -- salvages 0 "blocks certain, 0 possibly older, 0 doubtful" fast slow
+	check_eq "salvaged" "$got" "$(wc -l < blocks) 0 0"
+done
+
+# ---- a synchronous mirror: what is left of the volume is certain
+image "--after 60" "${sync[@]}"
+salvages 1 "^lost: blocks .* on tier 0, which is missing$" slow
+check_eq "without the fast tier" "$got" "$(on_tier 1) 0 $(on_tier 0)"
+salvages 1 "^possibly older: blocks .* from owner blocks of shelves$" --older slow
+read -r certain older lost <<< "$got"
+check_eq "certain with --older" "$certain" "$(on_tier 1)"
+if [ "$older" = 0 ] || [ $((older + lost)) != "$(on_tier 0)" ]; then die "--older got $older of $(on_tier 0)"; fi
+salvages 1 "on tier 1, which is missing" fast
+check_eq "without the slow tier" "$got" "$(on_tier 0) 0 $(on_tier 1)"
+
+# ---- a lazy mirror that is behind: nothing is certain any more
+image "--after 60" "${lazy[@]}"
+salvages 1 "unmapped blocks: zeros; blocks may have been written after" slow
+read -r certain older lost <<< "$got"
+check_eq "certain from a lazy copy" "$certain" 0
+[ "$older" -gt 0 ] || die "nothing salvaged from a lazy copy"
+salvages 1 "^possibly older: " --from-shelves slow
+check_eq "certain from shelves" "${got%% *}" 0
+# one that was brought up to date at a clean stop is current
+image "--clean --between 0 --after 0" "${lazy[@]}"
+salvages 1 "on tier 0, which is missing" slow
+check_eq "after a clean stop" "$got" "$(on_tier 1) 0 $(on_tier 0)"
+
+# ---- damage anywhere: whatever is said, it is true
+for seed in 2 5 8 10 11 15 19 23; do
+	image "--seed $seed --before $((seed * 20)) --between $((seed * 7 % 90)) --after $((seed * 11 % 90))" "${lazy[@]}"
+	meta=$(sed -n 's/^meta-start //p' where)
+	spoil "$seed" $((1 + seed % 12)) fast "$meta" 700
+	# the lazy mirror would give most of it back
+	[ $((seed % 4)) = 2 ] || spoil $((seed + 100)) $((4 + seed % 12)) slow "$meta" 700
+	rm -f out out.json
+	"$ctl" salvage --to out --map out.json fast slow > said 2>&1 || [ $? = 1 ] || die "seed $seed: $(cat said)"
+	if [ ! -e out.json ]; then
+		grep -qE "no superblock can be read|cannot be" said || die "seed $seed: no result: $(cat said)"
+		continue
+	fi
+	got=$(judge_salvage blocks out out.json) || die "seed $seed: $got"
+	echo "seed $seed: $got"
+done > results
+cat results
+[ "$(awk '$4 > 0 || $5 > 0' results | wc -l)" -gt 3 ] || die "the damage did no harm: the test tests nothing"
+[ "$(awk '$3 > 0' results | wc -l)" -gt 4 ] || die "hardly anything was certain: $(cat results)"
+
+# ---- a journal damaged in its middle: what may have changed since is not certain, and nothing called so is old
+for seed in 1 2 3; do
+	image "--seed $seed --before 100 --between 60 --after 500" "${lazy[@]}"
+	meta=$(sed -n 's/^meta-start //p' where)
+	[ "$(grep -c '^journal ' where)" -ge 80 ] || die "only $(grep -c '^journal ' where) journal blocks"
+	block=$(sed -n 's/^journal [0-9]* //p' where | sed -n 20p)
+	flip fast $(((meta + block) * 4096 + 2000))
+	salvages 1 "^problem: fast: journal block [0-9]+: is damaged: later ones up to [0-9]+ are there" fast slow
+	[ "${got%% *}" -lt $(($(wc -l < blocks) / 2)) ] || die "seed $seed: $got of $(wc -l < blocks)"
+done
+# its last block damaged or torn: said, not judged
+image "--seed 1 --after 60" "${lazy[@]}"
+meta=$(sed -n 's/^meta-start //p' where)
+flip fast $(((meta + $(sed -n 's/^journal [0-9]* //p' where | tail -1)) * 4096 + 2000))
+expect 0 "^note: the journal ends in a block that a crash tore, .* or that is damaged" "$ctl" salvage --dry-run fast slow
+
+# ---- data that cannot be read; where to
+image "--after 30" "${lazy[@]}"
+head -c 5M fast > short
+expect 1 "has shrunk" "$ctl" salvage --dry-run short slow
+expect 1 "out: File exists: --force overwrites it" "$ctl" salvage --to out fast slow
+expect 1 "^terracectl: fast is a device of the volume$" "$ctl" salvage --force --to fast fast slow
+expect 0 "blocks certain" "$ctl" salvage --force --to out fast slow
+"$ctl" salvage --json --dry-run fast slow | python3 -c 'import json, sys; o = json.load(sys.stdin); assert o["unmapped_certain"] and o["ranges"]'
+expect 2 "where to\? --to FILE or DEVICE" "$ctl" salvage fast slow
+expect 2 "no devices given" "$ctl" salvage --dry-run
+expect 2 "not a number" "$ctl" salvage --dry-run --limit x fast
+expect 0 "^usage: terracectl salvage" "$ctl" salvage --help
