@@ -34,6 +34,7 @@ extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_format_command;
 extern const struct ctl_command ctl_check_command;
 extern const struct ctl_command ctl_dump_command;
+extern const struct ctl_command ctl_restore_command;
 extern const struct ctl_command ctl_repair_command;
 extern const struct ctl_command ctl_salvage_command;
 

@@ -25,6 +25,8 @@ static const char help_text[] =
 "  space     directories and pages of the space trees: which places are used\n"
 "  packs     headers of packs that the map names, and whether they are good\n"
 "  owners    owner blocks and owner tables on shelves: whose each block is\n"
+"  all       the whole metadata, every field as it is, for terracectl restore\n"
+"            (also --all)\n"
 "\n"
 "  --range N[-M]  only journal blocks (counted from the tail), regions (map,\n"
 "                 packs), or chunks (space, owners) N to M\n"
@@ -36,6 +38,7 @@ static const char help_text[] =
 "Examples:\n"
 "  terracectl dump /dev/nvme0n1 /dev/sda\n"
 "  terracectl dump map --range 17 fast.img slow.img\n"
+"  terracectl dump --all /dev/nvme0n1 /dev/sda > metadata.txt\n"
 "  terracectl dump journal --json fast.img slow.img | jq '.items[].records'\n";
 
 static const struct {
@@ -48,6 +51,7 @@ static const struct {
 	{ "space", dump_space },
 	{ "packs", dump_packs },
 	{ "owners", dump_owners },
+	{ "all", dump_all },
 };
 
 #define NR_SECTIONS (sizeof(sections) / sizeof(sections[0]))
@@ -191,6 +195,7 @@ static u32 find_section(const char *word)
 static int parse(const struct ctl_command *cmd, struct dump *d, int argc, char **argv, bool *help)
 {
 	static const struct option options[] = {
+		{ "all", no_argument, NULL, 'a' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "range", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
@@ -203,6 +208,9 @@ static int parse(const struct ctl_command *cmd, struct dump *d, int argc, char *
 		case 'j':
 			json_object_put(d->items);
 			d->items = json_object_new_array();
+			break;
+		case 'a':
+			d->all = true;
 			break;
 		case 'r':
 			if (!parse_range(d, optarg))
@@ -226,6 +234,8 @@ static int run_parsed(const struct ctl_command *cmd, struct dump *d, int argc, c
 		optind += optind < argc;
 	else
 		section = 0;
+	if (d->all)
+		section = find_section("all");
 	if (optind >= argc)
 		return ctl_usage(cmd, "no devices given: name all devices of the volume");
 	if (argc - optind > VOLUME_MAX_DEVICES)

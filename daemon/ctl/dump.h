@@ -10,6 +10,7 @@
  *   dump_trees.c    map and space: directories and pages
  *   dump_packs.c    headers of packs
  *   dump_owners.c   owner blocks and tables of shelves
+ *   dump_all.c      everything that restore needs, by shape.c
  */
 #ifndef TERRACE_CTL_DUMP_H
 #define TERRACE_CTL_DUMP_H
@@ -20,6 +21,7 @@ struct dump {
 	struct volume vol;
 	struct findings findings;	/* on stderr */
 	struct json_object *items;	/* with --json; else printed at once */
+	bool all;
 	u64 first, last;		/* regions, chunks or journal blocks asked for */
 };
 
@@ -38,6 +40,7 @@ void dump_map(struct dump *d);
 void dump_space(struct dump *d);
 void dump_packs(struct dump *d);
 void dump_owners(struct dump *d);
+void dump_all(struct dump *d);
 
 /* Shorthands. */
 void add_u64(struct json_object *o, const char *key, u64 value);

@@ -20,6 +20,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_format_command,
 	&ctl_check_command,
 	&ctl_dump_command,
+	&ctl_restore_command,
 	&ctl_repair_command,
 	&ctl_salvage_command,
 };

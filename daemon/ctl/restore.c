@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * terracectl restore: writes back what dump --all has printed, byte by byte.
+ * All of the dump is read and judged before the first write. Labels are taken
+ * away first and come back last, as in format.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "names.h"
+#include "probe.h"
+#include "restore.h"
+#include "shape.h"
+
+static const char help_text[] =
+"usage: terracectl restore [--force] [--dry-run] FILE DEVICE...\n"
+"\n"
+"Writes the metadata that terracectl dump --all (text or --json) has put into\n"
+"FILE (-: standard input) back to the devices of the volume, exactly. What the\n"
+"metadata areas hold now is lost; data areas are not touched. The devices are\n"
+"found by their labels; new or wiped ones take the places that are left, from\n"
+"fast to slow, a metadata device last.\n"
+"\n"
+"Refuses, and then nothing has been changed: devices in use, devices that hold\n"
+"anything but the same tier of the same volume, devices that are too small,\n"
+"dumps that are cut off or of a newer format.\n"
+"\n"
+"  --force     overwrite what the devices hold (never devices in use)\n"
+"  --dry-run   judge everything, write nothing\n"
+"  --help      this text\n"
+"\n"
+"Exit status: 0 done, 1 refused or failed, 2 wrong usage.\n"
+"\n"
+"Examples:\n"
+"  terracectl dump --all /dev/nvme0n1 /dev/sda > metadata.txt\n"
+"  terracectl restore metadata.txt /dev/nvme0n1 /dev/sda\n";
+
+/* ---- judging the dump --------------------------------------------------------------- */
+
+static int bad_item(u32 i, const char *what)
+{
+	ctl_error("item %u of the dump: %s; nothing changed", i + 1, what);
+	return -EINVAL;
+}
+
+static u64 item_number(struct json_object *o, const char *name)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(o, name, &value) ? json_object_get_uint64(value) : ~0ull;
+}
+
+static const char *item_text(struct json_object *o, const char *name)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(o, name, &value) ? json_object_get_string(value) : "";
+}
+
+static int add_label(struct restore *rs, u32 i, const void *block)
+{
+	struct tr_label label;
+	int r = tr_label_decode(&label, block);
+	u32 k;
+
+	if (r)
+		return bad_item(i, r == -EPROTONOSUPPORT ? "a label of a newer format" : "an impossible label");
+	for (k = 0; k < rs->nr_devices && rs->label[k].tier_index != label.tier_index; k++)
+		;
+	if (k == RESTORE_MAX_DEVICES)
+		return bad_item(i, "more devices than a volume has");
+	if (k == rs->nr_devices || label.generation > rs->label[k].generation)
+		rs->label[k] = label;
+	rs->nr_devices += k == rs->nr_devices;
+	if (memcmp(label.volume_uuid, rs->label[0].volume_uuid, TERRACE_UUID_BYTES))
+		return bad_item(i, "a label of another volume");
+	return 0;
+}
+
+static int judge_item(struct restore *rs, u32 i, struct json_object *o, void *data)
+{
+	const char *area = item_text(o, "area");
+	struct tr_super super;
+	u32 nr;
+
+	if (shape_parse(o, item_text(o, "item"), data, &nr) || item_number(o, "meta_block") == ~0ull)
+		return bad_item(i, "not one of dump --all, or damaged");
+	if (!strncmp(area, "label", 5))
+		return add_label(rs, i, data);
+	if (strcmp(area, "both") && strcmp(area, "primary") && strcmp(area, "mirror"))
+		return bad_item(i, "of no area");
+	if (!strcmp(item_text(o, "item"), "superblock")) {
+		if (tr_super_decode(&super, data) == -EPROTONOSUPPORT)
+			return bad_item(i, "a superblock of a newer format");
+		rs->supers++;
+	}
+	return 0;
+}
+
+static int by_tier(const void *a, const void *b)
+{
+	const struct tr_label *x = a, *y = b;
+
+	return (int)x->tier_index - (int)y->tier_index;
+}
+
+static int judge_dump(struct restore *rs)
+{
+	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
+	u32 nr = json_object_array_length(rs->items);
+	int r = 0;
+
+	for (u32 i = 0; i < nr && !r; i++)
+		r = judge_item(rs, i, json_object_array_get_idx(rs->items, i), data);
+	free(data);
+	qsort(rs->label, rs->nr_devices, sizeof(rs->label[0]), by_tier);
+	if (!r && (!rs->nr_devices || !rs->supers)) {
+		ctl_error("the dump has no %s: was it made with dump --all?",
+			  rs->nr_devices ? "superblock" : "label");
+		r = -EINVAL;
+	}
+	return r;
+}
+
+/* Where an item belongs: its device and block there; false: on no such device. */
+static bool find_target(const struct restore *rs, struct json_object *o, bool mirror, u32 *device,
+			u64 *block)
+{
+	const char *area = item_text(o, "area");
+	u64 at = item_number(o, "meta_block");
+	u32 flags = mirror ? TERRACE_LABEL_META_SYNC | TERRACE_LABEL_META_LAZY : TERRACE_LABEL_META;
+
+	if (strcmp(area, "both") && strcmp(area, mirror ? "mirror" : "primary"))
+		return false;
+	for (u32 k = 0; k < rs->nr_devices; k++) {
+		if (!(rs->label[k].flags & flags) || at >= rs->label[k].meta_blocks)
+			continue;
+		*device = k;
+		*block = rs->label[k].meta_start + at;
+		return true;
+	}
+	return false;
+}
+
+/* ---- devices --------------------------------------------------------------------------- */
+
+static bool is_same_tier(const struct device *dev, const struct tr_label *want)
+{
+	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	struct tr_label label;
+	bool same = false;
+
+	if (!device_read(dev, 0, TERRACE_LABEL_COPIES, blocks))
+		for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
+			same |= !tr_label_decode(&label, blocks + i * TERRACE_BLOCK_BYTES) &&
+				!memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
+	free(blocks);
+	return same;
+}
+
+/* By label, then the rest in order. */
+static void assign(struct restore *rs)
+{
+	bool taken[RESTORE_MAX_DEVICES] = { false };
+
+	for (u32 k = 0; k < rs->nr_devices; k++) {
+		rs->at[k] = -1;
+		for (u32 i = 0; i < rs->nr_devices && rs->at[k] < 0; i++)
+			if (!taken[i] && is_same_tier(&rs->dev[i], &rs->label[k]))
+				rs->at[k] = i;
+		if (rs->at[k] >= 0) {
+			taken[rs->at[k]] = true;
+			rs->own[k] = true;
+		}
+	}
+	for (u32 k = 0, i = 0; k < rs->nr_devices; k++) {
+		while (rs->at[k] < 0 && i < rs->nr_devices && taken[i])
+			i++;
+		if (rs->at[k] < 0)
+			rs->at[k] = i++;
+	}
+}
+
+static int judge_device(const struct restore *rs, u32 k)
+{
+	const struct device *dev = &rs->dev[rs->at[k]];
+	char *found = NULL;
+	int r = 0;
+
+	if (dev->blocks < rs->label[k].device_blocks) {
+		ctl_error("%s is too small: it has %s, the %s of the dump had %s; nothing changed",
+			  dev->path, size_text(dev->blocks), class_name(rs->label[k].class),
+			  size_text(rs->label[k].device_blocks));
+		return -ENOSPC;
+	}
+	if (rs->own[k] || rs->force)
+		return 0;
+	r = probe_contents(dev, &found);
+	if (r || found) {
+		ctl_error("%s %s: nothing changed; --force overwrites it", dev->path,
+			  r ? "cannot be read" : found);
+		r = -EEXIST;
+	}
+	free(found);
+	return r;
+}
+
+/* Two names of one device: its second exclusive open would only say "busy". */
+static bool same_path(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	if (stat(path, &a) || stat(other, &b))
+		return false;
+	return S_ISBLK(a.st_mode) ? a.st_rdev == b.st_rdev && S_ISBLK(b.st_mode) :
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int open_devices(struct restore *rs, char **paths)
+{
+	enum device_mode mode = rs->dry_run ? DEVICE_READ : DEVICE_WRITE;
+	int r = 0;
+
+	for (u32 i = 0; i < rs->nr_devices && !r; i++) {
+		for (u32 k = 0; k < i && !r; k++) {
+			if (!same_path(paths[i], paths[k]))
+				continue;
+			ctl_error("%s and %s are the same device", paths[k], paths[i]);
+			r = -EINVAL;
+		}
+		if (!r)
+			r = device_open(&rs->dev[i], paths[i], mode);
+	}
+	if (r)
+		return r;
+	assign(rs);
+	for (u32 k = 0; k < rs->nr_devices && !r; k++)
+		r = judge_device(rs, k);
+	return r;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static int write_item(const struct restore *rs, struct json_object *o, void *data)
+{
+	u64 block;
+	u32 k, nr;
+	int r = 0;
+
+	shape_parse(o, item_text(o, "item"), data, &nr);
+	for (u32 mirror = 0; mirror < 2 && !r; mirror++)
+		if (find_target(rs, o, mirror, &k, &block))
+			r = device_write(&rs->dev[rs->at[k]], block, nr, data);
+	return r;
+}
+
+static int write_label(const struct restore *rs, struct json_object *o, void *data)
+{
+	struct tr_label label;
+	u32 nr;
+
+	shape_parse(o, item_text(o, "item"), data, &nr);
+	tr_label_decode(&label, data);
+	for (u32 k = 0; k < rs->nr_devices; k++)
+		if (rs->label[k].tier_index == label.tier_index &&
+		    item_number(o, "meta_block") < TERRACE_LABEL_COPIES)
+			return device_write(&rs->dev[rs->at[k]], item_number(o, "meta_block"), 1, data);
+	return 0;
+}
+
+static int flush_all(const struct restore *rs)
+{
+	int r = 0;
+
+	for (u32 k = 0; k < rs->nr_devices && !r; k++)
+		r = device_flush(&rs->dev[k]);
+	return r;
+}
+
+static int write_items(const struct restore *rs, bool labels)
+{
+	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
+	int r = 0;
+
+	for (size_t i = 0; i < json_object_array_length(rs->items) && !r; i++) {
+		struct json_object *o = json_object_array_get_idx(rs->items, i);
+		bool label = !strncmp(item_text(o, "area"), "label", 5);
+
+		if (label == labels)
+			r = label ? write_label(rs, o, data) : write_item(rs, o, data);
+	}
+	free(data);
+	return r ? r : flush_all(rs);
+}
+
+static int write_all(const struct restore *rs)
+{
+	int r = 0;
+
+	for (u32 k = 0; k < rs->nr_devices && !r; k++)
+		r = device_zero(&rs->dev[rs->at[k]], 0, TERRACE_LABEL_COPIES);
+	if (!r)
+		r = flush_all(rs);
+	for (u32 k = 0; k < rs->nr_devices && !r; k++)
+		if (rs->label[k].meta_blocks)
+			r = device_zero(&rs->dev[rs->at[k]], rs->label[k].meta_start,
+					rs->label[k].meta_blocks);
+	if (!r)
+		r = write_items(rs, false);
+	if (!r)
+		r = write_items(rs, true);
+	if (r)
+		ctl_error("cannot write: %s; the devices hold no whole volume now: restore again", strerror(-r));
+	return r;
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+static int restore_volume(struct restore *rs, const struct ctl_command *cmd, const char *file,
+			  char **paths, int nr)
+{
+	rs->items = restore_read(file);
+	if (!rs->items || judge_dump(rs))
+		return CTL_PROBLEM;
+	if ((u32)nr != rs->nr_devices)
+		return ctl_usage(cmd, "the dump is of %u devices, %d given", rs->nr_devices, nr);
+	if (open_devices(rs, paths) || (!rs->dry_run && write_all(rs)))
+		return CTL_PROBLEM;
+	printf("volume '%s' (%s): %zu structures %s\n", rs->label[0].name,
+	       uuid_text(rs->label[0].volume_uuid), json_object_array_length(rs->items),
+	       rs->dry_run ? "would be restored" : "restored");
+	return CTL_OK;
+}
+
+static int restore_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "force", no_argument, NULL, 'f' },
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct restore *rs = ctl_alloc(sizeof(*rs));
+	bool help = false;
+	int opt, r = CTL_OK;
+
+	for (u32 i = 0; i < RESTORE_MAX_DEVICES; i++)
+		rs->dev[i].fd = -1;
+	while (!r && !help && (opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		help |= opt == 'h';
+		rs->force |= opt == 'f';
+		rs->dry_run |= opt == 'n';
+		r = opt == '?' ? ctl_usage(cmd, "wrong option") : CTL_OK;
+	}
+	if (help)
+		r = ctl_help(cmd);
+	else if (!r && argc - optind < 2)
+		r = ctl_usage(cmd, "FILE and the devices of the volume are needed");
+	else if (!r)
+		r = restore_volume(rs, cmd, argv[optind], argv + optind + 1, argc - optind - 1);
+	for (u32 i = 0; i < RESTORE_MAX_DEVICES; i++)
+		device_close(&rs->dev[i]);
+	json_object_put(rs->items);
+	free(rs);
+	return r;
+}
+
+const struct ctl_command ctl_restore_command = {
+	.name = "restore",
+	.summary = "write back what dump --all has printed",
+	.help = help_text,
+	.run = restore_run,
+};
