@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <uuid/uuid.h>
 
 #include "names.h"
@@ -229,12 +230,6 @@ static int refuse_device(const struct repair *rp, const struct device *dev, u64 
 	char *found = NULL;
 	int r;
 
-	for (u32 i = 0; i < rp->vol.nr_devices; i++) {
-		if (!device_same(dev, &rp->vol.dev[i]))
-			continue;
-		ctl_error("%s is a device of the volume: --in-place writes there", rp->to);
-		return -EINVAL;
-	}
 	if (dev->blocks < need) {
 		ctl_error("%s is too small: it has %s, the metadata need %s", rp->to,
 			  size_text(dev->blocks), size_text(need));
@@ -275,11 +270,34 @@ static int write_device(const struct device *dev, const struct tr_label *label, 
 	return r ? r : device_flush(dev);
 }
 
+/* Opened exclusively already: a second time would only say "in use". */
+static bool is_own(const struct repair *rp)
+{
+	struct stat st;
+
+	if (stat(rp->to, &st))
+		return false;
+	for (u32 i = 0; i < rp->vol.nr_devices; i++) {
+		const struct device *dev = &rp->vol.dev[i];
+
+		if (dev->is_block ? S_ISBLK(st.st_mode) && st.st_rdev == dev->rdev :
+		    st.st_dev == dev->dev && st.st_ino == dev->ino)
+			return true;
+	}
+	return false;
+}
+
 static int write_to(struct repair *rp, struct area *area)
 {
 	struct tr_label label;
 	struct device dev;
-	int r = device_open(&dev, rp->to, DEVICE_WRITE);
+	int r;
+
+	if (is_own(rp)) {
+		ctl_error("%s is a device of the volume: --in-place writes there", rp->to);
+		return -EINVAL;
+	}
+	r = device_open(&dev, rp->to, DEVICE_WRITE);
 
 	if (r)
 		return r;

@@ -187,13 +187,13 @@ static void read_supers(const struct volume *vol, struct metadata *meta,
 	for (u32 i = 0; i < 2; i++) {
 		if (!meta->state[i])
 			continue;
-		if (meta->state[i] == -EBADMSG && meta->super && !meta->atomic)
-			meta->torn = i;
-		else if (excused)
+		if (excused)
 			note(findings, where("%s: superblock copy %u (meta block %u)",
 					     meta->dev->path, i, i),
 			     "%s; the volume went on without this mirror",
 			     decode_strerror(meta->state[i]));
+		else if (meta->state[i] == -EBADMSG && meta->super && !meta->atomic)
+			meta->torn = i;
 		else
 			problem(findings, where("%s: superblock copy %u (meta block %u)",
 						meta->dev->path, i, i),
