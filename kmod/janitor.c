@@ -18,6 +18,7 @@
 
 #define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
 #define SCAN_LIMIT	65536	/* regions looked at to find them */
+#define LOCKED_CHUNKS	256	/* chunks looked at in one go under tier->lock */
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
 
 struct candidate {
@@ -163,8 +164,15 @@ static u32 emptiest_shelf(struct tr_tier *tier)
 
 	spin_lock_irq(&tier->lock);
 	for (c = 0; c < tier->nr_chunks; c++) {
-		u32 used = tier->chunks[c].used;
+		u32 used;
 
+		/* There may be tens of thousands, and writers wait for the lock. */
+		if (c % LOCKED_CHUNKS == LOCKED_CHUNKS - 1) {
+			spin_unlock_irq(&tier->lock);
+			cond_resched();
+			spin_lock_irq(&tier->lock);
+		}
+		used = tier->chunks[c].used;
 		if (!used || used >= least || tier->chunks[c].flags & TR_CHUNK_VAIN ||
 		    tr_shelf_is_open__f(tier, c))
 			continue;
