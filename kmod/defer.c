@@ -205,16 +205,23 @@ void tr_defer_room(struct terrace *tr, struct bio *bio)
 	queue_work(tr->meta_wq, &tr->refill_work);
 }
 
-void tr_room_made(struct terrace *tr)
+static struct bio_list take_waiters(struct terrace *tr)
 {
 	struct bio_list bios;
 	unsigned long flags;
-	struct bio *bio;
 
 	spin_lock_irqsave(&tr->room_lock, flags);
 	bios = tr->room_waiters;
 	bio_list_init(&tr->room_waiters);
 	spin_unlock_irqrestore(&tr->room_lock, flags);
+	return bios;
+}
+
+void tr_room_made(struct terrace *tr)
+{
+	struct bio_list bios = take_waiters(tr);
+	struct bio *bio;
+
 	while ((bio = bio_list_pop(&bios)))
 		queue_work(tr->io_wq, &tr_io_of(bio)->work);
 }
@@ -224,14 +231,9 @@ void tr_room_made(struct terrace *tr)
  */
 void tr_requeue_waiters(struct terrace *tr)
 {
-	struct bio_list bios;
-	unsigned long flags;
+	struct bio_list bios = take_waiters(tr);
 	struct bio *bio;
 
-	spin_lock_irqsave(&tr->room_lock, flags);
-	bios = tr->room_waiters;
-	bio_list_init(&tr->room_waiters);
-	spin_unlock_irqrestore(&tr->room_lock, flags);
 	while ((bio = bio_list_pop(&bios))) {
 		struct tr_io *io = tr_io_of(bio);
 
