@@ -212,26 +212,44 @@ int tr_lazy_sync(struct terrace *tr)
 	return err == -ENOMEM ? err : 0;	/* a mirror that failed stops nothing */
 }
 
+/* Both superblocks of the mirror go: it says nothing any more. */
+static int zero_supers(struct terrace *tr, void *buf)
+{
+	memset(buf, 0, TERRACE_BLOCK_BYTES);
+	return write_lazy(tr, 0, buf, 1, REQ_FUA) ?: write_lazy(tr, 1, buf, 1, REQ_FUA);
+}
+
 /*
  * In place, at the only complete superblock of the mirror: torn by a power
  * cut it would take the mirror with it, which then is copied anew. Only a
  * power cut that destroys the primary as well could tell.
+ *
+ * A mirror that was given up may say CLEAN as well, as long as its drive is
+ * there. One that cannot be written now is tried again, once a second.
  */
 void tr_lazy_unclean(struct terrace *tr)
 {
 	struct tr_meta *m = tr->pages;
+	int err = -EIO;
 	void *buf;
-	int err;
 
-	if (likely(!READ_ONCE(m->lazy_clean)) || !tr_meta_live(tr, TR_COPY_LAZY))
+	if (likely(!READ_ONCE(m->lazy_clean)) || !tr->lazy.bdev ||
+	    time_before(jiffies, m->lazy_next_try))
 		return;
 	mutex_lock(&m->lazy_mutex);
 	buf = (void *)__get_free_page(GFP_NOIO | __GFP_NOFAIL);
-	m->lazy_super.flags &= ~TERRACE_SUPER_CLEAN;
-	err = write_super(tr, &m->lazy_super, buf);
+	if (tr_meta_live(tr, TR_COPY_LAZY)) {
+		m->lazy_super.flags &= ~TERRACE_SUPER_CLEAN;
+		err = write_super(tr, &m->lazy_super, buf);
+		if (err)
+			tr_lazy_drop(tr, "its superblock cannot be written", err);
+	}
 	if (err)
-		tr_lazy_drop(tr, "its superblock cannot be written", err);
-	WRITE_ONCE(m->lazy_clean, false);
+		err = zero_supers(tr, buf);
+	if (!err)
+		WRITE_ONCE(m->lazy_clean, false);
+	else
+		m->lazy_next_try = jiffies + HZ;
 	free_page((unsigned long)buf);
 	mutex_unlock(&m->lazy_mutex);
 }
@@ -264,15 +282,18 @@ static int load_has(struct terrace *tr, const struct tr_super *super)
  */
 static int invalidate(struct terrace *tr)
 {
-	void *buf = (void *)get_zeroed_page(GFP_KERNEL);
+	void *buf = (void *)__get_free_page(GFP_KERNEL);
 	int err;
 
 	if (!buf)
 		return -ENOMEM;
-	err = write_lazy(tr, 0, buf, 1, REQ_FUA) ?: write_lazy(tr, 1, buf, 1, REQ_FUA);
+	err = zero_supers(tr, buf);
 	free_page((unsigned long)buf);
-	if (err)
+	if (err) {
 		tr_lazy_drop(tr, "its superblocks cannot be written", err);
+		tr->pages->lazy_clean = true;	/* for all we know: tr_lazy_unclean() */
+		tr->pages->lazy_next_try = jiffies;
+	}
 	return 0;
 }
 

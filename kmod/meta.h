@@ -121,7 +121,8 @@ struct tr_meta {
 	struct mutex lazy_mutex;	/* one lazy copy at a time; pages_mutex nests in it */
 	struct work_struct lazy_work;
 	struct tr_super lazy_super;	/* complete on the lazy mirror; generation 0: nothing */
-	bool lazy_clean;		/* … and marked CLEAN there */
+	bool lazy_clean;		/* … and marked CLEAN there, or perhaps */
+	unsigned long lazy_next_try;	/* to take that mark away, jiffies */
 	bool lazy_stop;
 };
 
