@@ -150,21 +150,6 @@ void tr_metaspace_durable(struct terrace *tr, const struct tr_super *super)
 	mutex_unlock(&tr->pages_mutex);
 }
 
-/*
- * Room for one more region's page, beside the new copies of everything that
- * is dirty now: two blocks and a directory each, and some for the levels
- * above and for chunks.
- */
-bool tr_meta_room(struct terrace *tr)
-{
-	u64 need = 3 * (READ_ONCE(tr->nr_dirty_regions) + 1) + 32;
-
-	if (READ_ONCE(tr->pages->space.nr_free) >= need)
-		return true;
-	tr_checkpoint_kick(tr);
-	return false;
-}
-
 /* --- on disk ------------------------------------------------------------- */
 
 static int load_image(struct terrace *tr, u64 b, void *block)

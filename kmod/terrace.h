@@ -460,8 +460,6 @@ int tr_page_lookup(struct terrace *tr, enum terrace_tree tree, u32 tier, u64 num
 /* All that is dirty now goes to pages; the journal's tail moves up. */
 int tr_checkpoint(struct terrace *tr, bool clean);
 void tr_checkpoint_kick(struct terrace *tr);
-/* Room in the pages area for one more region's page? */
-bool tr_meta_room(struct terrace *tr);
 
 /* Gives back memory of clean directory pages, least recently used first. */
 u64 tr_pages_evict(struct terrace *tr, u64 bytes);
