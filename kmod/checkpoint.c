@@ -217,6 +217,26 @@ static int one_generation(struct terrace *tr, bool clean)
 	return tr->pages->space.nr_free > free_before ? 1 : -ENOSPC;
 }
 
+/*
+ * A generation that says nothing but that its copy is alone. The journal may
+ * be full of what is still to be replayed, so it keeps the old tail, and
+ * writes no pages but the directories that a larger volume needs.
+ */
+int tr_checkpoint_alone(struct terrace *tr)
+{
+	struct tr_journal_link old;
+	unsigned int noio;
+	int err;
+
+	mutex_lock(&tr->checkpoint_mutex);
+	noio = memalloc_noio_save();
+	tr_super_link(&tr->super, &old);
+	err = tr_trees_grow(tr) ?: finish(tr, &old, tr->super.generation + 1, false);
+	memalloc_noio_restore(noio);
+	mutex_unlock(&tr->checkpoint_mutex);
+	return err;
+}
+
 int tr_checkpoint(struct terrace *tr, bool clean)
 {
 	unsigned int noio;

@@ -10,7 +10,11 @@
  *     and gets them from here.
  *   - Of two journals that start at the same tail the longer one is right: a
  *     record was acknowledged only when it was on all copies in use, and the
- *     copy that was dropped has the shorter chain.
+ *     copy that was dropped has the shorter chain. But where they part
+ *     (scan_copies), the one that goes on with a new activation is right: that
+ *     one did not have the other's rest, so nobody was told of it since.
+ *   - Who activates with one copy makes the superblock say ALONE before the
+ *     first record (tr_checkpoint_alone): then there is no other journal.
  *   - The lazy mirror serves only who reads, and only after a clean stop.
  */
 #include <linux/slab.h>
@@ -18,6 +22,21 @@
 #include "meta.h"
 
 /* --- choosing copies ----------------------------------------------------- */
+
+static bool is_alone(const struct tr_super *super)
+{
+	return super->flags & TERRACE_SUPER_ALONE;
+}
+
+/* Of one generation the one that was written without the other is newer: the
+ * other got no further than its superblock.
+ */
+static bool is_newer(const struct tr_super *a, const struct tr_super *b)
+{
+	if (a->generation != b->generation)
+		return a->generation > b->generation;
+	return is_alone(a) && !is_alone(b);
+}
 
 /* Reads the superblocks; the copy with the newest, or -errno. */
 static int newest_copy(struct terrace *tr)
@@ -40,7 +59,7 @@ static int newest_copy(struct terrace *tr)
 				best = err;
 			continue;
 		}
-		if (best < 0 || rec->found[c].generation > rec->found[best].generation)
+		if (best < 0 || is_newer(&rec->found[c], &rec->found[best]))
 			best = c;
 	}
 	return best;
@@ -58,11 +77,12 @@ static int judge_other(struct terrace *tr, u32 best, const char **error)
 		*error = "The two metadata copies belong to different volumes";
 		return -EUCLEAN;
 	}
-	if (a->generation == b->generation && memcmp(a, b, sizeof(*a))) {
+	if (a->generation == b->generation && memcmp(a, b, sizeof(*a)) &&
+	    is_alone(a) == is_alone(b)) {
 		*error = "Both metadata copies were used without the other: deactivate one of them";
 		return -EUCLEAN;
 	}
-	if (!(a->flags & TERRACE_SUPER_ALONE) && b->generation + 1 >= a->generation) {
+	if (!is_alone(a) && b->generation + 1 >= a->generation) {
 		rec->behind[!best] = b->generation < a->generation;
 		return 0;
 	}

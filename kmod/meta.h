@@ -185,6 +185,8 @@ int tr_batch_write(struct terrace *tr, struct tr_batch *batch, bool leaves);
 /* Captures and writes all dirty regions (chunks) of now. */
 int tr_capture_regions(struct terrace *tr, u64 generation);
 int tr_capture_chunks(struct terrace *tr, u64 generation);
+/* Makes the superblock say that its copy is alone, before the first record. */
+int tr_checkpoint_alone(struct terrace *tr);
 /* After a commit: is it time for a checkpoint? */
 void tr_checkpoint_poke(struct terrace *tr);
 void tr_checkpoint_init(struct terrace *tr);

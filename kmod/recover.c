@@ -32,12 +32,42 @@ static const char *scan_error(int err)
 	}
 }
 
-/* Scans every copy in use and keeps the longest chain. */
+static const struct terrace_journal_disk *scanned(const struct tr_scan *scan, u64 i)
+{
+	return tr_scan_block(scan, i);
+}
+
+/* How many blocks two journals that start at the same tail have in common. A
+ * block's CRC stands for all before it as well.
+ */
+static u64 common_blocks(const struct tr_scan *a, const struct tr_scan *b)
+{
+	u64 n = 0, most = min(a->nr_blocks, b->nr_blocks);
+
+	while (n < most && scanned(a, n)->crc == scanned(b, n)->crc)
+		n++;
+	return n;
+}
+
+/* Is @a the one to believe, which has the first @common blocks in common with @b? */
+static bool scan_wins(const struct tr_scan *a, const struct tr_scan *b, u64 common)
+{
+	u16 a_flags, b_flags;
+
+	if (common == a->nr_blocks || common == b->nr_blocks)
+		return a->nr_blocks > b->nr_blocks;
+	a_flags = le16_to_cpu(scanned(a, common)->flags) & TERRACE_JOURNAL_FIRST;
+	b_flags = le16_to_cpu(scanned(b, common)->flags) & TERRACE_JOURNAL_FIRST;
+	return a_flags == b_flags ? a->nr_blocks > b->nr_blocks : a_flags;
+}
+
+/* Scans every copy in use and keeps the chain to believe. */
 static int scan_copies(struct terrace *tr, const char **error)
 {
 	struct tr_recovery *rec = tr->recovery;
 	struct tr_scan scan;
-	int err, result = -EIO;
+	int err, result = -EIO, kept = -1;
+	u64 common;
 	u32 c;
 
 	for (c = 0; c < TR_COPIES; c++) {
@@ -55,9 +85,23 @@ static int scan_copies(struct terrace *tr, const char **error)
 			rec->have[c] = 0;
 			continue;
 		}
-		if (result || scan.nr_blocks > rec->scan.nr_blocks)
-			swap(scan, rec->scan);
-		tr_scan_free(&scan);
+		if (kept >= 0) {
+			common = common_blocks(&scan, &rec->scan);
+			if (common < min(scan.nr_blocks, rec->scan.nr_blocks))
+				DMWARN("%s: the journals of the metadata copies part after %llu blocks",
+				       tr->name, common);
+			/* What it has beyond is written over. */
+			if (!scan_wins(&scan, &rec->scan, common)) {
+				rec->have[c] = common;
+				tr_scan_free(&scan);
+				continue;
+			}
+			rec->have[kept] = common;
+		}
+		swap(scan, rec->scan);
+		if (kept >= 0)
+			tr_scan_free(&scan);
+		kept = c;
 		result = 0;
 	}
 	if (result)
@@ -256,9 +300,13 @@ int tr_open(struct terrace *tr, const char **error)
 	       rec->map_us, rec->space_us, tr_writable(tr) ? "" : ", read-only");
 	tr_scan_free(&rec->scan);
 	WRITE_ONCE(tr->pages->ready, true);
-	/* The superblock must say as soon as can be whether its copy is alone. */
-	if ((tr_meta_nr_live(tr) < 2) != !!(tr->super.flags & TERRACE_SUPER_ALONE))
-		tr_checkpoint_kick(tr);
+	if (tr_writable(tr) && tr_meta_nr_live(tr) < 2 &&
+	    !(tr->super.flags & TERRACE_SUPER_ALONE)) {
+		*error = "Superblock that says that the other metadata copy is stale cannot be written";
+		err = tr_checkpoint_alone(tr);
+		if (err)
+			return err;
+	}
 	*error = NULL;
 	return 0;
 }
