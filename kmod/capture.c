@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "meta.h"
+#include "region.h"
 
 /* --- regions ------------------------------------------------------------- */
 
@@ -40,8 +41,8 @@ static u32 on_slots(const struct terrace *tr, const struct tr_leaf *leaf)
 	return nr;
 }
 
-static void encode_region(struct terrace *tr, struct tr_region *region, struct tr_out *out,
-			  u64 generation)
+void tr_region_encode__f(struct terrace *tr, struct tr_region *region, struct tr_out *out,
+			 u64 generation)
 {
 	struct tr_page_id id = {
 		.magic = TERRACE_MAP_MAGIC, .index = region->number, .tree = TERRACE_TREE_MAP,
@@ -78,7 +79,7 @@ static void capture_region(struct terrace *tr, struct tr_batch *batch, struct tr
 	out->first_dirty_seq = region->first_dirty_seq;
 	if (region->leaf.nr) {
 		tr_batch_trim(batch, out, tr_map_page_blocks(&region->leaf, NULL));
-		encode_region(tr, region, out, generation);
+		tr_region_encode__f(tr, region, out, generation);
 	} else {
 		tr_batch_trim(batch, out, 0);
 	}
@@ -110,11 +111,21 @@ static void region_captured(struct terrace *tr, struct tr_out *out, int err)
 	spin_unlock_irqrestore(&region->lock, flags);
 }
 
-/* Writes the batch and names its pages in the tree. */
-static int put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
-		   void (*captured)(struct terrace *tr, struct tr_out *out, int err))
+static u64 last_record(struct terrace *tr)
 {
-	int err = tr_batch_write(tr, batch, true), failed;
+	struct tr_journal *j = &tr->journal;
+	u64 last;
+
+	spin_lock_irq(&j->lock);
+	last = j->next_record - 1;
+	spin_unlock_irq(&j->lock);
+	return last;
+}
+
+int tr_put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
+	       void (*captured)(struct terrace *tr, struct tr_out *out, int err))
+{
+	int err = batch->nr ? tr_batch_write(tr, batch, true) : 0, failed;
 	u32 k;
 
 	for (k = 0; k < batch->nr; k++) {
@@ -131,8 +142,12 @@ static int put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
 		captured(tr, out, failed);
 		err = err ?: failed;
 	}
+	/* The pages just written may hold records that are not durable yet, so
+	 * that is not what their directories say. The commit in front of the
+	 * superblock makes it true.
+	 */
 	if (!err && tr_dirs_many(tr))
-		err = tr_dirs_write(tr, generation, READ_ONCE(tr->journal.durable_record));
+		err = tr_dirs_write(tr, generation, last_record(tr));
 	return err;
 }
 
@@ -168,7 +183,7 @@ int tr_capture_regions(struct terrace *tr, u64 generation)
 		while (!tr_batch_full(batch) && !list_empty(&regions))
 			capture_region(tr, batch, list_first_entry(&regions, struct tr_region,
 								   dirty), generation);
-		err = put_out(tr, batch, generation, region_captured);
+		err = tr_put_out(tr, batch, generation, region_captured);
 		cond_resched();
 	}
 	return_dirty_regions(tr, &regions);
@@ -250,7 +265,7 @@ static int capture_tier(struct terrace *tr, struct tr_tier *tier, u64 generation
 			capture_chunk(tr, tier, batch, list_first_entry(&chunks, struct tr_chunk,
 									dirty), generation);
 		mutex_unlock(&tr->journal.apply_mutex);
-		err = put_out(tr, batch, generation, chunk_captured);
+		err = tr_put_out(tr, batch, generation, chunk_captured);
 		cond_resched();
 	}
 	spin_lock_irq(&tier->lock);

@@ -7,7 +7,8 @@
  *   2  wait until the records up to there are applied to the chunks, and
  *      until every critical section that appended one has ended
  *   3  write the open range discards to the journal once more, behind tail
- *   4  capture everything that is dirty, write it, name it in the trees
+ *   4  put what recovery left into pages (settle.c); capture everything that
+ *      is dirty, write it, name it in the trees
  *   5  commit again
  *   6  directories, meta bitmap, flush, superblock
  *   7  free what only the superblock before referred to; the ring up to tail
@@ -20,6 +21,12 @@
  * whole (and the tail stays) unless every image reached the disk. Range
  * discards change no region when they are recorded; step 3 keeps them in the
  * journal until they have.
+ *
+ * Why it needs no journal room that is not there. It makes the room, so it must
+ * not wait for it. It appends in step 3 only: two blocks at most (discard.c),
+ * which the ring keeps for it (journal.c). A checkpoint that fails or runs out
+ * of room for pages leaves the tail where it is; the next one then takes the
+ * same tail as this one, and has not to repeat step 3.
  *
  * Why a superblock never refers to what the journal does not hold. An image
  * of step 4 may hold a record that is not yet durable. It was appended before
@@ -37,7 +44,6 @@
 #include "meta.h"
 
 #define IDLE_SECONDS	30
-#define LOAD_BATCH	256
 
 /* --- the steps ----------------------------------------------------------- */
 
@@ -72,22 +78,19 @@ static void keep_memory(struct terrace *tr)
 		tr_regions_evict(tr, over);
 }
 
-/* What recovery left in deltas is older than any tail of ours: it must be
- * loaded and captured as well, some at a time.
- */
+/* What recovery left in deltas is older than any tail of ours. */
 static int capture_all(struct terrace *tr, u64 generation)
 {
-	int err, loaded;
+	int err;
 
-	do {
-		loaded = tr_recover_load(tr, LOAD_BATCH);
-		if (loaded < 0)
-			return loaded;
+	err = tr_settle_deltas(tr, generation);
+	if (!err)
+		err = tr_settle_discards(tr, generation);
+	if (!err)
 		err = tr_capture_regions(tr, generation);
-		if (err)
-			return err;
-		keep_memory(tr);
-	} while (loaded);
+	if (err)
+		return err;
+	keep_memory(tr);
 	return tr_recover_load_chunks(tr) ?: tr_capture_chunks(tr, generation);
 }
 
@@ -197,16 +200,25 @@ static int one_generation(struct terrace *tr, bool clean)
 	u64 free_before;
 	int err;
 
-	err = find_tail(tr, &tail);
-	if (err || !worth_it(tr, &tail, clean))
+	err = tr->pages->retry ? 0 : find_tail(tr, &tail);
+	if (err || !(tr->pages->retry || worth_it(tr, &tail, clean)))
 		return err;
-	err = tr_discards_relog(tr);
-	if (!err)
+	if (tr->pages->retry)
+		tail = tr->pages->retry_tail;
+	else
+		err = tr_discards_relog(tr);
+	if (!err) {
+		tr->pages->retry = true;
+		tr->pages->retry_tail = tail;
 		err = tr_trees_grow(tr);
+	}
 	if (!err)
 		err = capture_all(tr, generation);
-	if (!err)
-		return finish(tr, &tail, generation, clean);
+	if (!err) {
+		err = finish(tr, &tail, generation, clean);
+		tr->pages->retry = err;
+		return err;
+	}
 	if (err != -ENOSPC)
 		return err;
 	tr_super_link(&tr->super, &old);
@@ -266,8 +278,10 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 		tr_mode_lower(tr, TR_MODE_READ_ONLY, "no room left for metadata pages", r);
 	else if (r && r != -EROFS && tr_writable(tr))
 		DMWARN_LIMIT("%s: checkpoint failed (%d), trying again later", tr->name, r);
-	if (!r)
+	if (!r) {
 		tr_lazy_kick(tr);
+		tr_discards_kick(tr);
+	}
 	return r;
 }
 

@@ -47,6 +47,7 @@ struct round {
 	struct tr_journal_link link;	/* behind the last block */
 	u64 last;			/* its last record */
 	u32 tiers;
+	bool unsealed;			/* not writable: there are records beyond */
 };
 
 /* --- 1: what the round is about -------------------------------------------- */
@@ -59,11 +60,11 @@ static bool round_take(struct terrace *tr, struct round *r)
 	INIT_LIST_HEAD(&r->blocks);
 	if (!tr_journal_may_seal(j))
 		tr_journal_apply(tr, true);	/* buffers come back */
-	tr_journal_wait_seal(tr);
-	spin_lock_irq(&j->lock);
-	if (j->cur)
-		tr_journal_seal__f(j);
+	tr_journal_lock_sealed(tr);
 	list_splice_init(&j->open, &r->blocks);
+	r->unsealed = j->cur;
+	if (j->cur)
+		list_move(&j->cur->list, &j->open);
 	r->tiers = j->tiers;
 	j->tiers = 0;
 	r->flushes = j->flushes;
@@ -262,11 +263,11 @@ static int round_write(struct terrace *tr, struct round *r)
 
 	if (!bio_list_empty(&r->flushes))
 		mask = ~0u;
+	if ((!list_empty(&r->blocks) || r->unsealed) && !tr_writable(tr)) {
+		round_return(tr, r);
+		return -EIO;
+	}
 	if (!list_empty(&r->blocks)) {
-		if (!tr_writable(tr)) {
-			round_return(tr, r);
-			return -EIO;
-		}
 		/* Without owner blocks the shelf cannot be read back alone; its
 		 * data are as good as ever, so an error stops nobody.
 		 */

@@ -13,6 +13,11 @@
  * A checkpoint that wants to move the tail past it writes the ranges that are
  * still open once more, with the number of the record they stand for: newer
  * writes to those regions stay newer.
+ *
+ * At most TR_OPEN_RANGES are open, so that they are found quickly and always
+ * fit what the ring keeps for the checkpoint: beyond that a discard empties
+ * its regions itself. A range that a newer one covers is dropped. Recovery may
+ * find more in the journal; the first checkpoint closes those (settle.c).
  */
 #include <linux/slab.h>
 
@@ -25,6 +30,8 @@ struct open_range {
 	u64 first, end;		/* regions */
 	u64 seq;		/* record it stands for */
 	bool walked;		/* the regions that were loaded are empty */
+	bool busy;		/* the worker is at it: only it takes the range away */
+	bool closing;		/* the checkpoint ends it */
 };
 
 static u64 regions_block(u64 region)
@@ -56,18 +63,47 @@ u64 tr_discard_pending(struct terrace *tr, u64 region)
 	return seq;
 }
 
-int tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq)
+static struct open_range *range_create(u64 first, u64 end)
 {
-	struct open_range *range = kmalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
+	struct open_range *range = kzalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
 
 	range->first = first;
 	range->end = end;
+	return range;
+}
+
+static void drop_range__f(struct terrace *tr, struct open_range *range)
+{
+	lockdep_assert_held(&tr->discard_lock);
+	range->first = range->end;
+	if (range->busy)
+		return;
+	list_del(&range->list);
+	tr->nr_discards--;
+	kfree(range);
+}
+
+/* Every region of an older range within @range is empty anyway. */
+static void drop_older__f(struct terrace *tr, const struct open_range *range)
+{
+	struct open_range *old, *next;
+
+	list_for_each_entry_safe(old, next, &tr->discards, list)
+		if (old != range && old->walked && old->seq < range->seq &&
+		    old->first >= range->first && old->end <= range->end)
+			drop_range__f(tr, old);
+}
+
+void tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq)
+{
+	struct open_range *range = range_create(first, end);
+
 	range->seq = seq;
 	range->walked = true;		/* nothing is loaded yet */
 	spin_lock(&tr->discard_lock);
 	list_add_tail(&range->list, &tr->discards);
+	tr->nr_discards++;
 	spin_unlock(&tr->discard_lock);
-	return 0;
 }
 
 /* Empties blocks [@i, @i + @n) of one region that is loaded if need be. */
@@ -112,12 +148,24 @@ static int empty_regions(struct terrace *tr, u64 first, u64 end, bool only_loade
 				continue;
 		}
 		r = empty_blocks(tr, first, 0, TERRACE_REGION_BLOCKS);
-		if (r && r != -EIO)
-			return r;		/* read-only: nothing is written any more */
+		if (r == -EROFS)
+			return r;		/* nothing is written any more */
 		err = err ?: r;
 		cond_resched();
 	}
 	return err;
+}
+
+/* One more range? Otherwise its regions are emptied one by one, loaded or not. */
+static bool may_open(struct terrace *tr)
+{
+	bool may;
+
+	spin_lock(&tr->discard_lock);
+	may = tr->nr_discards < TR_OPEN_RANGES;
+	tr->nr_discards += may;
+	spin_unlock(&tr->discard_lock);
+	return may;
 }
 
 static int empty_range(struct terrace *tr, u64 first, u64 end)
@@ -131,15 +179,16 @@ static int empty_range(struct terrace *tr, u64 first, u64 end)
 	struct open_range *range;
 	int err;
 
-	if (end - first <= FEW_REGIONS)
+	if (end - first <= FEW_REGIONS || !may_open(tr))
 		return empty_regions(tr, first, end, false);
 	err = tr_journal_reserve_wait(tr, 1);
-	if (err)
+	if (err) {
+		spin_lock(&tr->discard_lock);
+		tr->nr_discards--;
+		spin_unlock(&tr->discard_lock);
 		return err;
-	range = kmalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
-	range->first = first;
-	range->end = end;
-	range->walked = false;
+	}
+	range = range_create(first, end);
 	/* No eviction while the walk goes on. A region that was loaded before
 	 * and left now would come back with its old places: its page may even
 	 * be newer than the record, from a move.
@@ -152,6 +201,7 @@ static int empty_range(struct terrace *tr, u64 first, u64 end)
 	spin_lock(&tr->discard_lock);
 	range->seq = tr_journal_append(tr, &record);
 	list_add_tail(&range->list, &tr->discards);
+	drop_older__f(tr, range);
 	spin_unlock(&tr->discard_lock);
 	/* Whoever is loaded from now on sees the range; these are loaded. */
 	err = empty_regions(tr, first, end, true);
@@ -195,87 +245,168 @@ void tr_discard(struct terrace *tr, struct bio *bio)
 		bio_endio(bio);
 }
 
-/* Loads every region of the oldest open range; loading empties it. */
+/* The range to work on next; NULL: none, or its walk brings us back. */
+static struct open_range *begin_range(struct terrace *tr)
+{
+	struct open_range *range;
+
+	spin_lock(&tr->discard_lock);
+	range = list_first_entry_or_null(&tr->discards, struct open_range, list);
+	if (range && !range->walked)
+		range = NULL;
+	if (range)
+		range->busy = true;
+	spin_unlock(&tr->discard_lock);
+	return range;
+}
+
+static void end_range(struct terrace *tr, struct open_range *range)
+{
+	spin_lock(&tr->discard_lock);
+	range->busy = false;
+	if (range->first >= range->end)
+		drop_range__f(tr, range);
+	spin_unlock(&tr->discard_lock);
+}
+
+/* Loads every region of @range; loading empties it. false: not now. */
+static bool load_range(struct terrace *tr, struct open_range *range)
+{
+	struct tr_region *region;
+	u64 number;
+
+	while ((number = READ_ONCE(range->first)) < range->end) {
+		if (READ_ONCE(tr->stopping) || !tr_writable(tr))
+			return false;
+		region = tr_region_get(tr, number, false);
+		if (!IS_ERR_OR_NULL(region))
+			tr_region_put(region);
+		else if (region && PTR_ERR(region) != -EUCLEAN)
+			return false;		/* cannot be read now, say */
+		spin_lock(&tr->discard_lock);
+		if (range->first == number)	/* else it was closed meanwhile */
+			range->first++;
+		spin_unlock(&tr->discard_lock);
+		cond_resched();
+	}
+	return true;
+}
+
 static void discard_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, discard_work);
 	struct open_range *range;
-	struct tr_region *region;
-	u64 number;
+	bool go_on = true;
 
-	while (tr_writable(tr)) {
-		spin_lock(&tr->discard_lock);
-		range = list_first_entry_or_null(&tr->discards, struct open_range, list);
-		if (range && !range->walked)
-			range = NULL;		/* its walk brings us back */
-		spin_unlock(&tr->discard_lock);
-		if (!range)
-			break;
-		for (number = range->first; number < range->end; number = range->first) {
-			if (READ_ONCE(tr->stopping))
-				return;		/* the range stays open */
-			region = tr_region_get(tr, number, false);
-			if (!IS_ERR_OR_NULL(region))
-				tr_region_put(region);
-			else if (PTR_ERR(region) != -EIO && region)
-				return;		/* read-only meanwhile, say */
-			spin_lock(&tr->discard_lock);
-			range->first++;
-			spin_unlock(&tr->discard_lock);
-			cond_resched();
-		}
-		spin_lock(&tr->discard_lock);
-		list_del(&range->list);
-		spin_unlock(&tr->discard_lock);
-		kfree(range);
+	while (go_on && (range = begin_range(tr))) {
+		go_on = load_range(tr, range);
+		end_range(tr, range);	/* what is left of it stays open */
 	}
 }
 
-/* Writes the record of the next open range behind number @seq, if it is not
- * younger than @last. Returns its number, 0: there is none.
- */
-static u64 relog_one(struct terrace *tr, u64 seq, u64 last)
+void tr_discards_kick(struct terrace *tr)
 {
-	struct open_range *range, *next = NULL;
-	u64 done = 0;
+	if (!list_empty_careful(&tr->discards) && tr_writable(tr) && !READ_ONCE(tr->stopping))
+		queue_work(tr->meta_wq, &tr->discard_work);
+}
+
+/* --- for the checkpoint ------------------------------------------------------ */
+
+/* May a checkpoint write it again, and must it? */
+static bool to_relog(const struct open_range *range, u64 last)
+{
+	return range->seq <= last && range->first < range->end && !range->closing;
+}
+
+/* How many there are; more than TR_OPEN_RANGES (recovery may find any number)
+ * are closed by the checkpoint instead, the oldest first.
+ */
+static u32 count_relogs(struct terrace *tr, u64 last)
+{
+	struct open_range *range;
+	u32 nr = 0;
 
 	spin_lock(&tr->discard_lock);
 	list_for_each_entry(range, &tr->discards, list)
-		if (range->seq > seq && range->seq <= last && range->first < range->end &&
-		    (!next || range->seq < next->seq))
-			next = range;
-	if (next) {
-		struct tr_record record = {
-			.type = TERRACE_RECORD_DISCARD,
-			.nr = 1,
-			.block = next->first,
-			.new = next->end - next->first,
-			.old = next->seq,
-		};
-
-		done = next->seq;
-		tr_journal_append(tr, &record);
+		nr += to_relog(range, last);
+	list_for_each_entry(range, &tr->discards, list) {
+		if (nr <= TR_OPEN_RANGES)
+			break;
+		if (!to_relog(range, last) || !range->walked)
+			continue;
+		range->closing = true;
+		nr--;
 	}
 	spin_unlock(&tr->discard_lock);
-	return done;
+	return nr;
 }
 
 int tr_discards_relog(struct terrace *tr)
 {
-	u64 last = READ_ONCE(tr->journal.durable_record), seq = 0;
+	/* Ranges that come meanwhile are younger than the tail anyway. */
+	u64 last = READ_ONCE(tr->journal.durable_record);
+	struct open_range *range;
+	u32 credits, left;
 	int err;
 
-	/* Ranges that come meanwhile are younger than the tail anyway. */
 	if (list_empty_careful(&tr->discards))
 		return 0;
-	do {
-		err = tr_journal_reserve_wait(tr, 1);
-		if (err)
-			return err;
-		seq = relog_one(tr, seq, last);
-	} while (seq);
-	tr_journal_unreserve(tr, 1);
+	credits = count_relogs(tr, last);
+	left = credits;
+	err = credits ? tr_journal_reserve_wait(tr, credits) : 0;
+	if (err)
+		return err;
+	spin_lock(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list) {
+		struct tr_record record = {
+			.type = TERRACE_RECORD_DISCARD,
+			.nr = 1,
+			.block = range->first,
+			.new = range->end - range->first,
+			.old = range->seq,
+		};
+
+		if (!to_relog(range, last) || WARN_ON_ONCE(!left))
+			continue;
+		tr_journal_append(tr, &record);
+		left--;
+	}
+	spin_unlock(&tr->discard_lock);
+	tr_journal_unreserve(tr, left);
 	return 0;
+}
+
+bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq)
+{
+	struct open_range *range;
+	bool found = false;
+
+	spin_lock(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list) {
+		if (!range->closing || range->first >= range->end)
+			continue;
+		*first = range->first;
+		*end = range->end;
+		*seq = range->seq;
+		found = true;
+		break;
+	}
+	spin_unlock(&tr->discard_lock);
+	return found;
+}
+
+void tr_discard_close(struct terrace *tr, u64 seq)
+{
+	struct open_range *range;
+
+	spin_lock(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list) {
+		if (range->seq != seq)
+			continue;
+		drop_range__f(tr, range);
+		break;
+	}
+	spin_unlock(&tr->discard_lock);
 }
 
 void tr_discards_init(struct terrace *tr)

@@ -13,14 +13,15 @@
  *
  * What upsets this count is a commit that seals a block which is not full:
  * its rest is lost. Therefore the commit seals only when whole blocks are
- * left for all credits given out (tr_journal_wait_seal), and new credits are
+ * left for all credits given out (tr_journal_lock_sealed), and new credits are
  * refused while less than keep_blocks of the ring is free. In that state the
  * commit also waits a moment for the writes under way, so that they share one
  * block; after them nobody but the users named below appends:
  *
  *   tr_journal_reserve()       new writes: leaves keep_blocks
  *   tr_journal_reserve_wait()  freeing (discards): leaves half of keep_blocks
- *   the checkpoint itself      what discards it meets or relogs need: all of it
+ *   the checkpoint itself      open discards: all of it, CHECKPOINT_BLOCKS
+ *                              of which nobody else gets, not even by sealing
  *
  * So freeing and checkpoints, which make room, go on when writes must wait.
  */
@@ -32,6 +33,10 @@
 
 #define PER_BLOCK	((s64)TERRACE_RECORDS_PER_BLOCK)
 #define POOL_KEEP	16	/* memory blocks that new writes leave */
+/* Of the ring: the two that tr_discards_relog() fills, and what is lost when the
+ * commit seals blocks meanwhile.
+ */
+#define CHECKPOINT_BLOCKS 5
 
 static unsigned int journal_buffers = 512;
 module_param(journal_buffers, uint, 0444);
@@ -285,20 +290,26 @@ bool tr_frees_pending(struct terrace *tr)
 
 /*
  * May the commit seal the open block although it is not full? Only if all
- * credits given out still find whole blocks. When the ring is low: better
- * not before the writes under way have appended.
+ * credits given out still find whole blocks, beside those of the checkpoint.
+ * When the ring is low: better not before the writes under way have appended.
  */
-static bool may_seal(struct tr_journal *j, bool patient)
+static bool may_seal__f(struct tr_journal *j, bool patient)
 {
-	s64 blocks;
-	bool ok;
+	s64 blocks = min_t(s64, j->nr_spare, (s64)ring_free__f(j) - CHECKPOINT_BLOCKS);
+	bool ok = !j->cur || !j->reserved || blocks * PER_BLOCK >= j->reserved;
 
-	spin_lock_irq(&j->lock);
-	blocks = min_t(u64, j->nr_spare, ring_free__f(j));
-	ok = !j->cur || blocks * PER_BLOCK >= j->reserved;
 	if (patient && j->cur && j->reserved && ring_free__f(j) < j->keep_blocks)
 		ok = false;
 	j->draining = !ok;
+	return ok;
+}
+
+static bool may_seal(struct tr_journal *j, bool patient)
+{
+	bool ok;
+
+	spin_lock_irq(&j->lock);
+	ok = may_seal__f(j, patient);
 	spin_unlock_irq(&j->lock);
 	return ok;
 }
@@ -308,17 +319,30 @@ bool tr_journal_may_seal(struct tr_journal *j)
 	return may_seal(j, true);
 }
 
-void tr_journal_wait_seal(struct terrace *tr)
+/*
+ * Between test and sealing no credit may be given out, so both are one step
+ * under the lock.
+ */
+void tr_journal_lock_sealed(struct terrace *tr) __acquires(&tr->journal.lock)
 {
 	struct tr_journal *j = &tr->journal;
 
-	if (may_seal(j, true))
-		return;
-	wait_event_timeout(j->wait, may_seal(j, true), HZ / 10);
-	/* Credits are used or given back when the writes that hold them end,
-	 * spare blocks come from free_work: neither needs a commit.
+	if (!may_seal(j, true))
+		wait_event_timeout(j->wait, may_seal(j, true) || !tr_writable(tr), HZ / 10);
+	spin_lock_irq(&j->lock);
+	while (tr_writable(tr) && !may_seal__f(j, false)) {
+		spin_unlock_irq(&j->lock);
+		/* Credits are used or given back when the writes that hold them
+		 * end, spare blocks come from free_work: neither needs a commit.
+		 */
+		wait_event(j->wait, may_seal(j, false) || !tr_writable(tr));
+		spin_lock_irq(&j->lock);
+	}
+	/* On a volume that is not written any more the block stays open: it will
+	 * never be durable, and who holds credits may still append.
 	 */
-	wait_event(j->wait, may_seal(j, false) || !tr_writable(tr));
+	if (j->cur && tr_writable(tr))
+		tr_journal_seal__f(j);
 }
 
 void tr_journal_recycle(struct terrace *tr, struct list_head *blocks)

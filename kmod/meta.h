@@ -117,6 +117,8 @@ struct tr_meta {
 	struct list_head dirty[TR_MAX_DEPTH + 1];
 	u32 nr_dirty_dirs;
 	struct tr_batch *batch;		/* under checkpoint_mutex */
+	bool retry;			/* a checkpoint did not get to its end; its tail: */
+	struct tr_journal_link retry_tail; /* both under checkpoint_mutex */
 	struct delayed_work idle_work;
 	struct mutex lazy_mutex;	/* one lazy copy at a time; pages_mutex nests in it */
 	struct work_struct lazy_work;
@@ -180,11 +182,17 @@ void tr_batch_trim(struct tr_batch *batch, struct tr_out *out, u32 blocks);
 /* Allocates, seals and writes all of them, and waits. -ENOSPC, -EIO. */
 int tr_batch_write(struct terrace *tr, struct tr_batch *batch, bool leaves);
 
-/* --- checkpoint.c, capture.c, lazy.c ------------------------------------- */
+/* --- checkpoint.c, capture.c, settle.c, lazy.c ---------------------------- */
 
 /* Captures and writes all dirty regions (chunks) of now. */
 int tr_capture_regions(struct terrace *tr, u64 generation);
 int tr_capture_chunks(struct terrace *tr, u64 generation);
+/* Writes the batch and names its pages in the tree; @captured is told of each. */
+int tr_put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
+	       void (*captured)(struct terrace *tr, struct tr_out *out, int err));
+/* settle.c: what recovery left, and range discards that are to end, into pages. */
+int tr_settle_deltas(struct terrace *tr, u64 generation);
+int tr_settle_discards(struct terrace *tr, u64 generation);
 /* Makes the superblock say that its copy is alone, before the first record. */
 int tr_checkpoint_alone(struct terrace *tr);
 /* After a commit: is it time for a checkpoint? */
@@ -215,7 +223,10 @@ int tr_commit_init(struct terrace *tr);
 void tr_commit_exit(struct terrace *tr);
 void tr_journal_seal__f(struct tr_journal *j);
 bool tr_journal_may_seal(struct tr_journal *j);
-void tr_journal_wait_seal(struct terrace *tr);
+/* Takes journal.lock, with no block open: its records are in sealed ones. May
+ * sleep. If the volume is not writable one may stay open.
+ */
+void tr_journal_lock_sealed(struct terrace *tr) __acquires(&tr->journal.lock);
 void tr_journal_recycle(struct terrace *tr, struct list_head *blocks);
 /* The ring is free up to @link. */
 void tr_journal_advance(struct terrace *tr, const struct tr_journal_link *link);
@@ -279,8 +290,7 @@ struct tr_recovery {
 int tr_copies_choose(struct terrace *tr, const char **error);
 int tr_copies_equalize(struct terrace *tr);
 int tr_replay(struct terrace *tr, const char **error);
-/* Loads up to @max regions (chunks) that recovery left deltas for; how many. */
-int tr_recover_load(struct terrace *tr, u32 max);
+/* Loads the chunks that recovery left deltas for. */
 int tr_recover_load_chunks(struct terrace *tr);
 
 #endif

@@ -25,41 +25,64 @@
 
 /* --- reading one page ---------------------------------------------------- */
 
+/* What became of reading a page from the copies. */
+struct fetched {
+	u32 bad;		/* mask of copies that did not have it */
+	u32 unread;		/* … of those, whose drive did not even answer */
+	int why;		/* errno of the last bad one */
+};
+
 /*
  * From the copies in turn, one that was dropped last: a page proves itself.
- * *@bad: mask of copies that did not have it.
+ * -EIO: no good one, but one that could not be read may yet be it; another
+ * error: all of them are damaged.
  */
 static int fetch(struct terrace *tr, const struct tr_page_id *id, const struct tr_entry *entry,
-		 void *buf, u32 *bad)
+		 void *buf, struct fetched *how)
 {
 	u32 bytes = entry->blocks * TERRACE_BLOCK_BYTES;
 	u32 k, c, first = tr_meta_live(tr, 0) ? 0 : 1;
-	int err = -EIO;
+	int err;
 
-	*bad = 0;
+	memset(how, 0, sizeof(*how));
 	if (!tr_entry_ok(&tr->super, entry))
-		return -EUCLEAN;
+		return how->why = -EUCLEAN;
 	for (k = 0; k < TR_COPIES; k++) {
 		c = (first + k) % TR_COPIES;
 		if (!tr->meta[c].bdev)
 			continue;
 		err = tr_meta_read(tr, c, entry->block, buf, entry->blocks);
-		if (!err)
+		if (err)
+			how->unread |= BIT(c);
+		else
 			err = tr_page_check(buf, bytes, id, entry, tr->super.volume_uuid);
 		if (!err)
 			return 0;
-		*bad |= BIT(c);
+		how->bad |= BIT(c);
+		how->why = err;
 	}
-	return err;
+	return how->unread || !how->bad ? -EIO : -EUCLEAN;
+}
+
+static const char *which(u32 copies)
+{
+	return copies == 3 ? "0 and 1" : copies == 2 ? "1" : "0";
 }
 
 static void report(struct terrace *tr, const struct tr_page_id *id, const struct tr_entry *entry,
-		   u32 bad, int err)
+		   const struct fetched *how, int err)
 {
-	DMWARN_LIMIT("%s: page of tree %u tier %u level %u number %llu at meta block %llu is damaged on copy %s (%d), %s",
-		     tr->name, id->tree, id->tier, id->level, id->index, entry->block,
-		     bad == 3 ? "0 and 1" : bad == 2 ? "1" : "0", err,
-		     err ? "its blocks cannot be served" : "the other copy was used");
+	const char *then = err ? "its blocks cannot be served" : "the other copy was used";
+	u32 damaged = how->bad & ~how->unread;
+
+	if (damaged || !how->unread)
+		DMWARN_LIMIT("%s: page of tree %u tier %u level %u number %llu at meta block %llu is damaged on copy %s (%d), %s",
+			     tr->name, id->tree, id->tier, id->level, id->index, entry->block,
+			     which(damaged), how->why, then);
+	if (how->unread)
+		DMWARN_LIMIT("%s: page of tree %u tier %u level %u number %llu at meta block %llu: the drive of copy %s cannot be read (%d), %s for now",
+			     tr->name, id->tree, id->tier, id->level, id->index, entry->block,
+			     which(how->unread), how->why, then);
 }
 
 static u32 leaf_magic(const struct tr_tree *tree)
@@ -86,20 +109,20 @@ int tr_page_read(struct terrace *tr, enum terrace_tree id, u32 tier, u64 number,
 		.magic = leaf_magic(tree), .index = number, .tier = tree->tier, .tree = tree->id,
 	};
 	struct tr_entry again;
+	struct fetched how;
 	int err, moved;
-	u32 bad;
 
 	err = tr_page_lookup(tr, id, tier, number, entry);
 	while (!err) {
-		err = fetch(tr, &page_id, entry, buf, &bad);
-		if (!bad && !err)
+		err = fetch(tr, &page_id, entry, buf, &how);
+		if (!how.bad && !err)
 			return 0;
 		/* Damaged, or replaced and its blocks reused while we read? */
 		moved = tr_page_lookup(tr, id, tier, number, &again);
 		if (!moved && again.block == entry->block && again.seq == entry->seq &&
 		    again.crc == entry->crc) {
-			report(tr, &page_id, entry, bad, err);
-			return err ? -EIO : 0;
+			report(tr, &page_id, entry, &how, err);
+			return err;
 		}
 		if (!err)
 			return 0;	/* it was good when we began */
@@ -176,20 +199,20 @@ static struct tr_dir *dir_read(struct terrace *tr, struct tr_tree *tree, u32 lev
 			       const struct tr_entry *entry)
 {
 	struct tr_dir *dir = dir_create(tr, tree, level, number);
+	struct fetched how = { .why = -EUCLEAN };
 	struct tr_page_id id;
-	u32 bad;
 	int err;
 
 	if (IS_ERR(dir))
 		return dir;
 	id = dir_id(tree, level, dir->index);
-	err = entry->blocks == 1 ? fetch(tr, &id, entry, dir->disk, &bad) : -EUCLEAN;
-	if (err || bad)
-		report(tr, &id, entry, bad, err);
+	err = entry->blocks == 1 ? fetch(tr, &id, entry, dir->disk, &how) : -EUCLEAN;
+	if (err || how.bad)
+		report(tr, &id, entry, &how, err);
 	if (!err)
 		return dir;
 	dir_free(tr, dir);
-	return ERR_PTR(-EIO);
+	return ERR_PTR(err);
 }
 
 /* The entry that names @level on the way to @number; @parent NULL: the root. */

@@ -235,6 +235,8 @@ static int open_pages(struct terrace *tr, const char **error)
 	*error = "Directory of the space pages is damaged: the volume can be opened read-only";
 	for (t = 0; t < tr->nr_tiers && !err; t++)
 		err = count_tier(tr, &tr->tier[t]);
+	if (err == -EIO)
+		*error = "Directory of the space pages cannot be read";
 	return tr_writable(tr) ? err : 0;	/* who only reads needs no room */
 }
 
@@ -307,6 +309,8 @@ int tr_open(struct terrace *tr, const char **error)
 		if (err)
 			return err;
 	}
+	if (tr->nr_discards > TR_OPEN_RANGES)
+		tr_checkpoint_kick(tr);
 	*error = NULL;
 	return 0;
 }
@@ -332,29 +336,6 @@ void tr_recover_drop_delta(struct terrace *tr, u64 region, struct tr_delta *delt
 	xa_erase(&rec->regions[region % rec->nr_cpus], region);
 	atomic64_dec(&rec->nr_deltas);
 	tr_recover_free_delta(tr, delta);
-}
-
-int tr_recover_load(struct terrace *tr, u32 max)
-{
-	struct tr_recovery *rec = tr->recovery;
-	struct tr_region *region;
-	unsigned long number;
-	int loaded = 0;
-	u32 k;
-
-	for (k = 0; k < rec->nr_cpus && atomic64_read(&rec->nr_deltas); k++) {
-		number = 0;
-		while (loaded < max && xa_find(&rec->regions[k], &number, ULONG_MAX, XA_PRESENT)) {
-			region = tr_region_get(tr, number, true);
-			if (!IS_ERR(region))
-				tr_region_put(region);
-			else if (PTR_ERR(region) != -EIO || !tr_writable(tr))
-				return PTR_ERR(region);
-			loaded++;
-			number++;
-		}
-	}
-	return loaded;
 }
 
 int tr_recover_load_chunks(struct terrace *tr)

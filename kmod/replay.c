@@ -24,6 +24,7 @@
 #include "meta.h"
 
 #define MAX_WORKERS	64
+#define COMPARED_RANGES	64
 
 struct extent {			/* a range discard */
 	u64 first, end;		/* regions */
@@ -235,7 +236,7 @@ static struct chunk_replay *chunk_of(struct worker *w, struct tr_tier *tier, u32
 		return chunk;
 	err = tr_page_lookup(tr, TERRACE_TREE_SPACE, tier->number, number, &entry);
 	if (err && err != -ENOENT)
-		return ERR_PTR(err);
+		return ERR_PTR(err == -EUCLEAN ? -EBADMSG : err);
 	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
 	if (!chunk)
 		return ERR_PTR(-ENOMEM);
@@ -397,6 +398,27 @@ static int newest_first(const void *a, const void *b)
 	return x->seq < y->seq ? 1 : x->seq > y->seq ? -1 : 0;
 }
 
+/*
+ * Ranges become open again, unless a newer one covers them, or the same that
+ * was written several times. It is a saving only, so a few are compared.
+ */
+static void open_ranges(struct replay *replay)
+{
+	const struct extent *range, *newer;
+	u32 i, k;
+
+	for (i = 0; i < replay->nr_ranges; i++) {
+		range = &replay->ranges[i];
+		for (k = i; k > 0 && i - k < COMPARED_RANGES; k--) {
+			newer = &replay->ranges[k - 1];
+			if (range->first >= newer->first && range->end <= newer->end)
+				break;
+		}
+		if (!k || i - k >= COMPARED_RANGES)
+			tr_discard_add(replay->tr, range->first, range->end, range->seq);
+	}
+}
+
 /* Finds the range discards, and counts. */
 static int survey(struct replay *replay)
 {
@@ -421,9 +443,8 @@ static int survey(struct replay *replay)
 	if (replay->nr_ranges)
 		sort(replay->ranges, replay->nr_ranges, sizeof(*replay->ranges), newest_first,
 		     NULL);
-	for (i = 0; i < replay->nr_ranges && !err; i++)
-		err = tr_discard_add(replay->tr, replay->ranges[i].first, replay->ranges[i].end,
-				     replay->ranges[i].seq);
+	if (!err)
+		open_ranges(replay);
 	return err;
 }
 
@@ -443,8 +464,10 @@ static int replay_all(struct replay *replay, const char **error)
 		*error = "Journal has a record of blocks that do not exist";
 	else if (err == -EOPNOTSUPP)
 		*error = "Journal has records that this version cannot replay";
-	else if (err == -EIO)
+	else if (err == -EBADMSG)
 		*error = "Directory of the space pages is damaged: the volume can be opened read-only";
+	else if (err == -EIO)
+		*error = "Directory of the space pages cannot be read";
 	for (t = 0; t < tr->nr_tiers && !err; t++)
 		settle_chunks(tr, &tr->tier[t]);
 	return err;

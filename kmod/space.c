@@ -133,7 +133,8 @@ struct tr_chunk *tr_chunk_load(struct terrace *tr, struct tr_tier *tier, u32 num
 	if (!chunk) {
 		chunk = chunk_read(tr, tier, number);
 		if (IS_ERR(chunk)) {
-			tr_mode_lower(tr, TR_MODE_READ_ONLY, "space page is damaged",
+			tr_mode_lower(tr, TR_MODE_READ_ONLY, PTR_ERR(chunk) == -EUCLEAN ?
+				      "space page is damaged" : "space page cannot be read",
 				      PTR_ERR(chunk));
 		} else {
 			/* pairs with the dependent load above, without the mutex */

@@ -51,14 +51,14 @@
 struct terrace;
 struct tr_region;
 
-/* --- regions (region.c) --------------------------------------------------- */
+/* --- regions (region.c load.c) --------------------------------------------------- */
 
 enum tr_region_flag {
 	TR_REGION_DEAD		= 1 << 0, /* no longer in the table: look up again */
 	TR_REGION_DIRTY		= 1 << 1, /* on dirty_regions: newer than its page */
 	TR_REGION_WRITING	= 1 << 2, /* its page image is on the way to disk */
 	TR_REGION_MOVING	= 1 << 3, /* a move runs: writers mark region->move */
-	TR_REGION_LOST		= 1 << 4, /* its page is damaged: EIO */
+	TR_REGION_LOST		= 1 << 4, /* its page is damaged: EIO, for good */
 };
 
 struct tr_region {
@@ -91,7 +91,8 @@ struct tr_region *tr_region_find(struct terrace *tr, u64 number);
 /*
  * Region @number, loaded from its page if need be, pinned. May sleep and do
  * metadata I/O. @create: make one when it has no page, otherwise NULL then.
- * ERR_PTR(-EIO): its page is damaged; ERR_PTR(-ENOMEM).
+ * ERR_PTR: -EUCLEAN its page is damaged, for good; -EIO it cannot be read,
+ * -ENOMEM: the next time it may go well.
  */
 struct tr_region *tr_region_get(struct terrace *tr, u64 number, bool create);
 void tr_region_put(struct tr_region *region);
@@ -348,14 +349,20 @@ struct tr_streams {
 };
 
 /* Range discards whose regions are not all emptied yet (discard.c). */
+#define TR_OPEN_RANGES	252	/* two journal blocks of records */
 void tr_discards_init(struct terrace *tr);
 void tr_discards_exit(struct terrace *tr);
 /* From recovery: regions [@first, @end) are empty since record @seq. */
-int tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq);
+void tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq);
 /* Writes the ranges that are still open to the journal once more, so that the
  * tail may pass their records: their `old` holds the record they stand for.
+ * Those that are too many are to be closed before it passes them:
+ * tr_discard_closing() names the next one, tr_discard_close() takes it away.
  */
 int tr_discards_relog(struct terrace *tr);
+bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq);
+void tr_discard_close(struct terrace *tr, u64 seq);
+void tr_discards_kick(struct terrace *tr);	/* go on emptying */
 /* The newest open range discard over @region, 0: none. */
 u64 tr_discard_pending(struct terrace *tr, u64 region);
 u64 tr_discard_pending__f(struct terrace *tr, u64 region);	/* under discard_lock */
@@ -448,8 +455,8 @@ struct tr_meta_dev {
 	u8 tier;			/* tier number, or TERRACE_META_DEVICE */
 };
 
-/* One leaf page (map or space) by number. -ENOENT: no page. -EIO: damaged on
- * every copy. @buf: TERRACE_MAP_MAX_BLOCKS blocks; *@entry as the parent says.
+/* One leaf page (map or space) by number. -ENOENT: no page. -EUCLEAN: damaged on
+ * every copy, or a directory above it is. -EIO: it cannot be read now. @buf: TERRACE_MAP_MAX_BLOCKS blocks; *@entry as the parent says.
  */
 int tr_page_read(struct terrace *tr, enum terrace_tree tree, u32 tier, u64 number,
 		 void *buf, struct tr_entry *entry);
@@ -619,6 +626,7 @@ struct terrace {
 	bool high_places;		/* some place needs more than 32 bits */
 	spinlock_t discard_lock;
 	struct list_head discards;
+	u32 nr_discards;		/* in the list, or about to be; discard_lock */
 	atomic_t discard_walks;		/* no eviction while one goes on */
 	struct work_struct discard_work;
 	spinlock_t room_lock;

@@ -221,6 +221,8 @@ struct terrace_space_disk {
  *           block order: its place. In a slot, or loose on a shelf.
  *   HOME    bitmap (128 bytes) per home tier: the block is at its home there.
  *   PACKS   struct terrace_pack_ref_disk, newest (highest id) first.
+ *   GONE    bitmap (128 bytes): blocks that a range discard took. They read as
+ *           zeros; where they were is still theirs, until UNMAP records free it.
  * A block that is live in a pack and has a place too is a clean slot.
  */
 #define TERRACE_MAP_MAGIC		0x50414d54u	/* "TMAP" */
@@ -230,6 +232,7 @@ enum terrace_section {
 	TERRACE_SECTION_PLACES	= 1,
 	TERRACE_SECTION_HOME	= 2,
 	TERRACE_SECTION_PACKS	= 3,
+	TERRACE_SECTION_GONE	= 4,
 };
 
 struct terrace_section_disk {

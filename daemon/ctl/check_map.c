@@ -194,15 +194,15 @@ static void check_place(struct check *c, u64 block, u64 place, bool live)
 		c->discarded_blocks++;
 }
 
-/* Blocks that a range discard took since the page was written, and that no
- * newer record brought back, are not live.
+/* Blocks that a range discard took, before the page was written (@gone) or
+ * since, and that no newer record brought back, are not live.
  */
 static void check_region(struct check *c, u64 region, struct tr_leaf *leaf,
-			 struct tr_packs *packs, u64 page_seq)
+			 struct tr_packs *packs, u64 page_seq, const u64 *gone)
 {
 	static struct tr_delta delta;
 	static struct room room;
-	bool discarded;
+	bool discarded, taken;
 	u32 i, rank = 0;
 
 	build_delta(c, region, &delta, &room);
@@ -210,9 +210,11 @@ static void check_region(struct check *c, u64 region, struct tr_leaf *leaf,
 		problem(&c->findings, where("volume '%s': region %llu", c->vol.name, region),
 			"its map page and the journal contradict each other on its packs");
 	discarded = delta.discard_seq > page_seq;
-	for (i = tr_leaf_next(leaf, 0); i < TERRACE_REGION_BLOCKS; i = tr_leaf_next(leaf, i + 1))
+	for (i = tr_leaf_next(leaf, 0); i < TERRACE_REGION_BLOCKS; i = tr_leaf_next(leaf, i + 1)) {
+		taken = discarded || bit_test(gone, i);
 		check_place(c, region * TERRACE_REGION_BLOCKS + i, tr_leaf_at(leaf, rank++),
-			    !discarded || bit_test(delta.kept, i));
+			    !taken || bit_test(delta.kept, i));
+	}
 	check_packs(c, region, packs, discarded ? delta.kept : NULL);
 	if (c->walk == CHECK_MAP)
 		c->regions++;
@@ -250,6 +252,7 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 	};
 	void *page = trees_read_page(&c->trees, &id, entry);
 	static struct room room;
+	u64 gone[TR_LEAF_WORDS];
 	struct tr_leaf leaf;
 	u32 count;
 	u8 age;
@@ -261,6 +264,8 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 	}
 	leaf_with_room(&leaf, &room);
 	r = decode_page(c, page, entry, &leaf, &room.packs, &age);
+	if (!r)
+		tr_map_gone(page, entry->blocks * TERRACE_BLOCK_BYTES, gone);
 	free(page);
 	if (r) {
 		problem(c->trees.findings, page_where(c->trees.meta, &id, entry->block), "%s",
@@ -273,7 +278,7 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 		problem(&c->findings, page_where(c->trees.meta, &id, entry->block),
 			"has age %u, its entry says %u", age, entry->age);
 	count = count_slots(c, &leaf);
-	check_region(c, region, &leaf, &room.packs, entry->seq);
+	check_region(c, region, &leaf, &room.packs, entry->seq, gone);
 	return count;
 }
 
@@ -295,6 +300,7 @@ void check_map_rest(struct check *c)
 {
 	u64 *has_page = ctl_alloc((c->trees.regions / 64 + 1) * sizeof(u64));
 	struct findings quiet = { .limit = 1, .printed = 1 };
+	static const u64 none[TR_LEAF_WORDS];
 	static struct room room;
 	struct trees trees;
 	struct tr_leaf leaf;
@@ -322,7 +328,7 @@ void check_map_rest(struct check *c)
 		if (bit_test(has_page, region))
 			continue;
 		leaf_with_room(&leaf, &room);
-		check_region(c, region, &leaf, &room.packs, 0);
+		check_region(c, region, &leaf, &room.packs, 0, none);
 	}
 	free(has_page);
 }

@@ -155,6 +155,16 @@ int tr_map_room(const void *page, u32 bytes, u32 *nr, bool *high, u32 *packs);
 int tr_map_decode(const void *page, u32 bytes, struct tr_leaf *leaf, struct tr_packs *packs,
 		  u8 *age, const u64 *data_blocks, u32 nr_tiers);
 
+/*
+ * Blocks that a range discard took while their place, or what is live of them
+ * in a pack, is not yet freed: section GONE. It is added behind the body, to a
+ * page of tr_map_gone_blocks(), and read back from one that was decoded. @gone:
+ * TR_LEAF_WORDS words, zero when the page has no such section.
+ */
+u32 tr_map_gone_blocks(const struct tr_leaf *leaf, const struct tr_packs *packs);
+void tr_map_add_gone(void *page, const u64 *gone);
+void tr_map_gone(const void *page, u32 bytes, u64 *gone);
+
 /* Space pages: a chunk's bitmap, 256 words. Decode checks the population. */
 void tr_space_encode(void *page, const u64 *bitmap);
 int tr_space_decode(const void *page, u64 *bitmap, u32 *used);

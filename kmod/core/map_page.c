@@ -113,6 +113,26 @@ void tr_map_encode(void *page, const struct tr_leaf *leaf, const struct tr_packs
 		encode_packs(map->payload + SECTION_BYTES + padded(places_bytes(leaf->nr)), packs);
 }
 
+u32 tr_map_gone_blocks(const struct tr_leaf *leaf, const struct tr_packs *packs)
+{
+	u32 bytes = sizeof(struct terrace_map_disk) + sections_bytes(leaf, packs) +
+		    SECTION_BYTES + BITMAP_BYTES;
+
+	return (bytes + TERRACE_BLOCK_BYTES - 1) / TERRACE_BLOCK_BYTES;
+}
+
+void tr_map_add_gone(void *page, const u64 *gone)
+{
+	struct terrace_map_disk *map = page;
+	u32 bytes = le32_to_cpu(map->bytes), w;
+	__le64 *bits = start_section(map->payload + bytes, TERRACE_SECTION_GONE, 0, BITMAP_BYTES);
+
+	map->bytes = cpu_to_le32(bytes + SECTION_BYTES + BITMAP_BYTES);
+	map->sections = cpu_to_le16(le16_to_cpu(map->sections) + 1);
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		bits[w] = cpu_to_le64(gone[w]);
+}
+
 /* --- reading ----------------------------------------------------------------- */
 
 /* What a map page holds. */
@@ -121,6 +141,7 @@ struct content {
 	const u8 *place;
 	const struct terrace_pack_ref_disk *ref; /* NULL: no packs */
 	u32 nr, nr_packs;
+	const __le64 *gone;	/* NULL: none */
 };
 
 static int find_places(struct content *content, const struct terrace_section_disk *section,
@@ -150,6 +171,31 @@ static int find_packs(struct content *content, const struct terrace_section_disk
 	return 0;
 }
 
+static int find_gone(struct content *content, const struct terrace_section_disk *section,
+		     u32 bytes)
+{
+	if (content->gone || bytes != BITMAP_BYTES)
+		return -EUCLEAN;
+	content->gone = (const void *)(section + 1);
+	return 0;
+}
+
+/* Only a block that is somewhere can be gone. */
+static bool gone_ok(const struct content *content)
+{
+	__le64 there;
+	u32 w, k;
+
+	for (w = 0; content->gone && w < TR_LEAF_WORDS; w++) {
+		there = content->present ? content->present[w] : 0;
+		for (k = 0; k < content->nr_packs; k++)
+			there |= content->ref[k].live[w];
+		if (content->gone[w] & ~there)
+			return false;
+	}
+	return true;
+}
+
 static int find_section(struct content *content, const struct terrace_section_disk *section,
 			u32 bytes)
 {
@@ -158,6 +204,8 @@ static int find_section(struct content *content, const struct terrace_section_di
 		return find_places(content, section, bytes);
 	case TERRACE_SECTION_PACKS:
 		return find_packs(content, section, bytes);
+	case TERRACE_SECTION_GONE:
+		return find_gone(content, section, bytes);
 	}
 	return -EPROTONOSUPPORT;
 }
@@ -188,7 +236,7 @@ static int find_content(const void *page, u32 bytes, struct content *content)
 		at += sizeof(*section) + padded(length);
 		left -= padded(length);
 	}
-	return left ? -EUCLEAN : 0;
+	return left || !gone_ok(content) ? -EUCLEAN : 0;
 }
 
 static u64 get_place(const u8 *at)
@@ -322,4 +370,16 @@ int tr_map_decode(const void *page, u32 bytes, struct tr_leaf *leaf, struct tr_p
 	if (!err)
 		*age = ((const struct terrace_map_disk *)page)->age;
 	return err;
+}
+
+void tr_map_gone(const void *page, u32 bytes, u64 *gone)
+{
+	struct content content;
+	u32 w;
+
+	memset(gone, 0, BITMAP_BYTES);
+	if (find_content(page, bytes, &content) || !content.gone)
+		return;
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		gone[w] = le64_to_cpu(content.gone[w]);
 }

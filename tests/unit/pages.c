@@ -77,6 +77,52 @@ static void map_pages_hold_any_leaf(void **state)
 	}
 }
 
+/* What a range discard took stands beside the places, in two blocks at most. */
+static void discarded_blocks_are_marked(void **state)
+{
+	u64 gone[TR_LEAF_WORDS] = {}, out_gone[TR_LEAF_WORDS];
+	struct tr_leaf leaf, out;
+	struct tr_entry entry;
+	bool high;
+	u32 nr, nr_packs;
+	u8 age;
+
+	(void)state;
+	fill_leaf(&leaf, 1, true);
+	write_map(&leaf, &entry);
+	tr_map_gone(page, entry.blocks * 4096, out_gone);
+	assert_memory_equal(out_gone, gone, sizeof(gone));	/* none */
+
+	assert_int_equal(tr_map_gone_blocks(&leaf, NULL), 2);
+	gone[0] = 5;
+	gone[15] = 1ull << 63;
+	memset(page, 0xee, sizeof(page));
+	tr_page_start(page, &map_id, 2, 4321, 9, uuid);
+	tr_map_encode(page, &leaf, NULL, 42);
+	tr_map_add_gone(page, gone);
+	entry_of(&entry, 2, 4321, tr_page_seal(page));
+	assert_int_equal(tr_page_check(page, 8192, &map_id, &entry, uuid), 0);
+	assert_int_equal(tr_map_room(page, 8192, &nr, &high, &nr_packs), 0);
+	assert_int_equal(nr, BLOCKS);
+	tr_leaf_init(&out);
+	leaf_room(&out, nr, high);
+	assert_int_equal(tr_map_decode(page, 8192, &out, NULL, &age, data_blocks, 2), 0);
+	assert_int_equal(out.nr, BLOCKS);
+	tr_map_gone(page, 8192, out_gone);
+	assert_memory_equal(out_gone, gone, sizeof(gone));
+	leaf_free(&out);
+	leaf_free(&leaf);
+
+	/* one without a place cannot be gone */
+	fill_leaf(&leaf, 2, false);
+	tr_page_start(page, &map_id, 2, 4321, 9, uuid);
+	tr_map_encode(page, &leaf, NULL, 42);
+	gone[0] = 2;
+	tr_map_add_gone(page, gone);
+	assert_int_equal(tr_map_room(page, 8192, &nr, &high, &nr_packs), -EUCLEAN);
+	leaf_free(&leaf);
+}
+
 static void an_empty_region_has_a_page_too(void **state)
 {
 	struct tr_leaf leaf, out;
@@ -305,6 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(map_pages_hold_any_leaf),
+		cmocka_unit_test(discarded_blocks_are_marked),
 		cmocka_unit_test(an_empty_region_has_a_page_too),
 		cmocka_unit_test(every_flipped_byte_of_a_page_is_seen),
 		cmocka_unit_test(a_good_page_in_the_wrong_place_is_stale),

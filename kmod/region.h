@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files that make regions (region.c, load.c, settle.c) share and
+ * nobody else needs.
+ */
+#ifndef DM_TERRACE_REGION_H
+#define DM_TERRACE_REGION_H
+
+#include "terrace.h"
+
+/* The arrays of a leaf, in one piece: low[cap], then high[cap] if needed. */
+struct tr_array {
+	struct rcu_head rcu;
+	u32 bytes;
+	u32 low[];
+};
+
+struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high);
+
+static inline u8 *tr_array_high(struct tr_array *array, u32 cap, bool high)
+{
+	return high ? (u8 *)&array->low[cap] : NULL;
+}
+
+/* Outside the table, empty. */
+struct tr_region *tr_region_alloc(struct terrace *tr, u64 number);
+void tr_region_free(struct terrace *tr, struct tr_region *region);
+/* The slot of @number in the table; its page is made if need be. */
+struct tr_region **tr_table_slot(struct terrace *tr, u64 number);
+void tr_region_mark_dirty__f(struct terrace *tr, struct tr_region *region, u64 first_seq);
+
+/* --- load.c ---------------------------------------------------------------- */
+
+/* A region as page and recovery have it, outside the table. */
+struct tr_build {
+	struct tr_region *region;	/* NULL: it has no page and no delta */
+	struct tr_delta *delta;		/* what recovery found; still recovery's */
+	u64 page_seq;
+	u64 gone[TR_LEAF_WORDS];	/* discarded, their places not yet freed */
+};
+
+/*
+ * Builds region @number; changes nothing. Under its load mutex, while it is
+ * not in the table. @create: make an empty one when there is nothing.
+ * -EIO: its page cannot be read now; another error: it is damaged.
+ */
+int tr_region_build(struct terrace *tr, u64 number, bool create, struct tr_build *build);
+/* Adds to gone what discard @seq took, or a newer one that recovery knows of.
+ * false: nothing is gone.
+ */
+bool tr_build_discard(struct tr_build *build, u64 seq);
+
+/* --- capture.c ------------------------------------------------------------- */
+
+struct tr_out;
+void tr_region_encode__f(struct terrace *tr, struct tr_region *region, struct tr_out *out,
+			 u64 generation);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a checkpoint gets rid of what recovery left, without loading a region
+ * and without a journal record: it is the one that makes journal room, so it
+ * must need none.
+ *
+ * The journal's tail may pass the records of a region when they are in its
+ * page. So each region with a delta is built (load.c) and its page written;
+ * the region never enters the table. If a range discard took blocks of it,
+ * freeing their places would take records, up to 1024 for each region, which
+ * can be more than the ring holds. The page gets the places as they are
+ * instead, with a list of the blocks that are gone (section GONE). Whoever
+ * loads the region later frees them, outside of any checkpoint and with
+ * credits taken beforehand. A crash at any moment leaves page and records
+ * that say the same; see Documentation/decisions/0004-discards-in-pages.md.
+ *
+ * The same ends open ranges when recovery found more of them than a
+ * checkpoint writes to the journal again (discard.c): each region below such
+ * a range gets a page that contains the discard.
+ *
+ * Regions are worked on under their load mutex until their page is named in
+ * the tree; those that share a mutex go in one batch.
+ */
+#include <linux/slab.h>
+
+#include "meta.h"
+#include "region.h"
+
+static bool in_table(struct terrace *tr, u64 number)
+{
+	struct tr_region *region;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, number);
+	rcu_read_unlock();
+	return region && region != &tr->empty;
+}
+
+/* Puts the page of @build into the batch. */
+static void add_page(struct terrace *tr, struct tr_batch *batch, struct tr_build *build,
+		     bool gone, u64 generation)
+{
+	struct tr_region *region = build->region;
+	u32 blocks = gone ? tr_map_gone_blocks(&region->leaf, NULL) :
+			    tr_map_page_blocks(&region->leaf, NULL);
+	struct tr_out *out = tr_batch_add(batch, region->leaf.nr ? blocks : 0);
+	unsigned long flags;
+
+	out->tree = tr_tree_of(tr, TERRACE_TREE_MAP, 0);
+	out->number = region->number;
+	if (!out->page)
+		return;
+	spin_lock_irqsave(&region->lock, flags);
+	tr_region_encode__f(tr, region, out, generation);
+	spin_unlock_irqrestore(&region->lock, flags);
+	if (gone)
+		tr_map_add_gone(out->page, build->gone);
+}
+
+/*
+ * The page of region @number goes into the batch, if what recovery has, or
+ * range discard @discard, is newer than the one there is.
+ */
+static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number, u64 discard,
+			 u64 generation)
+{
+	struct tr_build build;
+	bool gone;
+	int err;
+
+	err = tr_region_build(tr, number, false, &build);
+	if (err && err != -EIO && err != -ENOMEM) {
+		DMERR("%s: map page of region %llu is damaged (%d)", tr->name, number, err);
+		if (tr_recover_find_delta(tr, number))
+			tr_mode_lower(tr, TR_MODE_READ_ONLY,
+				      "map page of a region that the journal changes is damaged",
+				      err);
+		return tr_writable(tr) ? 0 : -EROFS;
+	}
+	if (err || !build.region)
+		return err;
+	if (build.delta || discard > build.page_seq) {
+		gone = tr_build_discard(&build, discard);
+		if (build.delta)
+			build.region->last_seq = max(build.page_seq, build.delta->newest_seq);
+		build.region->last_seq = max(build.region->last_seq, discard);
+		add_page(tr, batch, &build, gone, generation);
+	}
+	tr_region_free(tr, build.region);
+	return 0;
+}
+
+/* The page of @out is in the tree, or (@err) it is not. */
+static void settled(struct terrace *tr, struct tr_out *out, int err)
+{
+	if (!err)
+		tr_recover_drop_delta(tr, out->number, tr_recover_find_delta(tr, out->number));
+}
+
+/* --- what recovery found ---------------------------------------------------- */
+
+/* Where the walk over the deltas of one load mutex stands. */
+struct cursor {
+	u32 cpu;
+	unsigned long number;
+};
+
+/* The next region with a delta and with load mutex @mutex. */
+static bool next_delta(struct terrace *tr, struct cursor *at, u32 mutex)
+{
+	struct tr_recovery *rec = tr->recovery;
+
+	for (; at->cpu < rec->nr_cpus; at->cpu++, at->number = 0)
+		for (; xa_find(&rec->regions[at->cpu], &at->number, ULONG_MAX, XA_PRESENT);
+		     at->number++)
+			if (at->number % TR_LOAD_MUTEXES == mutex)
+				return true;
+	return false;
+}
+
+static int settle_mutex(struct terrace *tr, u32 mutex, u64 generation)
+{
+	struct tr_batch *batch = tr->pages->batch;
+	struct cursor at = {};
+	bool more = true;
+	int err = 0;
+
+	while (more && !err) {
+		tr_batch_start(batch);
+		mutex_lock(&tr->load_mutex[mutex]);
+		while (!err && !tr_batch_full(batch) && (more = next_delta(tr, &at, mutex)))
+			err = settle_region(tr, batch, at.number++, 0, generation);
+		if (!err)
+			err = tr_put_out(tr, batch, generation, settled);
+		mutex_unlock(&tr->load_mutex[mutex]);
+		cond_resched();
+	}
+	return err;
+}
+
+int tr_settle_deltas(struct terrace *tr, u64 generation)
+{
+	u32 mutex;
+	int err = 0;
+
+	lockdep_assert_held(&tr->checkpoint_mutex);
+	for (mutex = 0; mutex < TR_LOAD_MUTEXES && !err; mutex++)
+		if (atomic64_read(&tr->recovery->nr_deltas))
+			err = settle_mutex(tr, mutex, generation);
+	return err;
+}
+
+/* --- ranges ------------------------------------------------------------------- */
+
+static int settle_range(struct terrace *tr, u64 first, u64 end, u64 seq, u32 mutex,
+			u64 generation)
+{
+	struct tr_batch *batch = tr->pages->batch;
+	u64 number = first + (mutex - first) % TR_LOAD_MUTEXES;
+	int err = 0;
+
+	while (number < end && !err) {
+		tr_batch_start(batch);
+		mutex_lock(&tr->load_mutex[mutex]);
+		for (; number < end && !err && !tr_batch_full(batch); number += TR_LOAD_MUTEXES)
+			if (!in_table(tr, number))
+				err = settle_region(tr, batch, number, seq, generation);
+		if (!err)
+			err = tr_put_out(tr, batch, generation, settled);
+		mutex_unlock(&tr->load_mutex[mutex]);
+		cond_resched();
+	}
+	return err;
+}
+
+int tr_settle_discards(struct terrace *tr, u64 generation)
+{
+	u64 first, end, seq;
+	u32 mutex;
+	int err = 0;
+
+	lockdep_assert_held(&tr->checkpoint_mutex);
+	while (!err && tr_discard_closing(tr, &first, &end, &seq)) {
+		for (mutex = 0; mutex < TR_LOAD_MUTEXES && !err; mutex++)
+			err = settle_range(tr, first, end, seq, mutex, generation);
+		if (!err)
+			tr_discard_close(tr, seq);
+	}
+	return err;
+}

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks.
+# vm: mode=functional memory=3G timeout=240
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+need_cmd fio
+
+REGIONS=36		# 1024 records each to empty them; the journal holds 32256
+BYTES=$((REGIONS << 22))
+BEHIND=$((BYTES + (8 << 22)))	# a block that no discard covers
+SUPER="128 16"		# sectors of the two superblocks
+
+vol_drives 256 256
+# out of place: an overwrite leaves a record
+vol_format --tier "optane:slots:noatomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:noatomic=${VOL_DRIVES[1]}" --journal 1M
+vol_up
+used() { vol_status | tr ' ' '\n' | awk -F'[=/]' '$1 == "used" { n += $2 } END { print n }'; }
+at() { dd if="$VOL" bs=4k iflag=count_bytes,skip_bytes,direct skip="$1" count="$2" status=none; }
+put() { head -c 4096 /dev/zero | tr '\0' "$2" | dd of="$VOL" bs=4k oflag=direct,seek_bytes seek="$1" status=none; }
+holds() { at "$1" 4096 | cmp -n 4096 - <(head -c 4096 /dev/zero | tr '\0' "$2") || die "block at $1 is not '$2'"; }
+# within SECONDS CMD...: in the background, so that even what sleeps for ever is noticed
+within() {
+	local i limit=$1 job
+	shift
+	"$@" &
+	job=$!
+	for ((i = 0; i < limit * 5; i++)); do
+		kill -0 "$job" 2> /dev/null || { wait "$job"; return; }
+		sleep 0.2
+	done
+	dmsetup status --noflush vol
+	echo w > /proc/sysrq-trigger
+	dmesg | tail -150
+	die "not done after $limit s: $*"
+}
+
+# every block on its own: places in the order of writing
+empty=$(used)
+fio_ --name=strew --filename="$VOL" --size="$BYTES" --rw=randwrite --bs=4k --iodepth=32 --ioengine=libaio --direct=1 > /dev/null
+put "$BEHIND" b
+vol_message checkpoint
+# a record of each region that the pages do not have
+for ((i = 0; i < REGIONS; i++)); do put $(((i << 22) + 8192)) n; done
+sync "$VOL"
+
+# the checkpoint that would make room hangs at its superblock; the discard fills the journal
+# shellcheck disable=SC2086 # two words
+drive fast error add write $SUPER delay=60s status=ok
+blkdiscard -o 0 -l "$BYTES" "$VOL" & discard=$!
+ring=$(vol_get journal)
+for ((i = 0; i < 100; i++)); do
+	sleep 0.2
+	[ "$(vol_get journal)" != "$ring" ] || [ "$i" -lt 10 ] || break
+	ring=$(vol_get journal)
+done
+drive_cut fast
+wait "$discard" && die "the discard ended before the cut"
+dmr vol
+drive fast error clear
+drive_revive fast
+klog_allow 'drive (fast|slow)'
+vol_check
+pass "cut with $ring of the journal in use"
+
+within 60 vol_up
+within 60 vol_message checkpoint
+for ((i = 0; i < REGIONS; i += 5)); do at $((i << 22)) 65536 | cmp -n 65536 - /dev/zero; done
+holds "$BEHIND" b
+put 4096 x
+sync "$VOL"
+pass "room was made"
+
+# what was discarded is free, at the latest after another checkpoint
+for ((i = 0; i < 40; i++)); do
+	[ "$(used)" -gt $((empty + 2)) ] || break
+	sleep 0.5
+	within 60 vol_message checkpoint
+done
+check_eq "blocks in use" "$(used)" $((empty + 2))
+vol_cut
+vol_up
+holds 4096 x
+holds "$BEHIND" b
+at 8192 65536 | cmp -n 65536 - /dev/zero
+within 60 vol_down
+vol_check
+pass "nothing came back, nothing leaks"
