@@ -67,17 +67,6 @@ static int find_tail(struct terrace *tr, struct tr_journal_link *tail)
 	return 0;
 }
 
-static void keep_memory(struct terrace *tr)
-{
-	s64 over = atomic64_read(&tr->memory) - tr_memory_limit(tr);
-
-	if (over <= 0)
-		return;
-	over -= tr_pages_evict(tr, over);
-	if (over > 0)
-		tr_regions_evict(tr, over);
-}
-
 /* What recovery left in deltas is older than any tail of ours. */
 static int capture_all(struct terrace *tr, u64 generation)
 {
@@ -90,7 +79,7 @@ static int capture_all(struct terrace *tr, u64 generation)
 		err = tr_capture_regions(tr, generation);
 	if (err)
 		return err;
-	keep_memory(tr);
+	tr_memory_keep(tr, 0);
 	return tr_recover_load_chunks(tr) ?: tr_capture_chunks(tr, generation);
 }
 

@@ -195,7 +195,7 @@ static void lose(struct terrace *tr, struct tr_build *build, u64 number, int err
 
 static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credits)
 {
-	struct tr_region **slot = tr_table_slot(tr, number);
+	struct tr_region **slot;
 	bool lost = false, records = *credits;
 	struct tr_build build;
 	u64 discard;
@@ -209,6 +209,11 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 		lost = true;
 	}
 	spin_lock(&tr->discard_lock);
+	while (!(slot = tr_table_slot__f(tr, number))) {
+		spin_unlock(&tr->discard_lock);
+		tr_table_page_make(tr, number);
+		spin_lock(&tr->discard_lock);
+	}
 	discard = tr_discard_pending__f(tr, number);
 	if (build.region && !lost && tr_build_discard(&build, discard)) {
 		if (!records && tr_writable(tr)) {

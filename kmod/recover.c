@@ -347,9 +347,10 @@ int tr_recover_load_chunks(struct terrace *tr)
 
 	for (t = 0; t < tr->nr_tiers; t++) {
 		xa_for_each(&tr->tier[t].deltas, number, delta) {
-			chunk = tr_chunk_load(tr, &tr->tier[t], number);
+			chunk = tr_chunk_get(tr, &tr->tier[t], number);
 			if (IS_ERR(chunk))
 				return PTR_ERR(chunk);
+			tr_chunk_put(chunk);
 		}
 	}
 	return 0;

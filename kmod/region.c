@@ -7,7 +7,8 @@
  * NULL (nothing known), &tr->empty (known to have no page) or the region. An
  * object leaves the table only when it is clean, unpinned and without
  * promises; it is marked DEAD under its lock first, so that whoever still
- * holds the pointer looks again. Arrays and objects are freed by RCU.
+ * holds the pointer looks again. Arrays, objects and empty pages of the table
+ * are freed by RCU.
  *
  * Loading is load.c's business.
  */
@@ -90,29 +91,33 @@ struct tr_region *tr_region_find(struct terrace *tr, u64 number)
 	return page ? READ_ONCE(page[number & (TR_TABLE_PAGE - 1)]) : NULL;
 }
 
-struct tr_region **tr_table_slot(struct terrace *tr, u64 number)
+struct tr_region **tr_table_slot__f(struct terrace *tr, u64 number)
 {
-	struct tr_region **page, **fresh;
+	struct tr_region **page;
 	unsigned long flags;
 
-	rcu_read_lock();	/* the table, not its pages, is replaced when it grows */
-	page = READ_ONCE(READ_ONCE(tr->table)[number >> TR_DIR_SHIFT]);
-	rcu_read_unlock();
-	if (!page) {
-		fresh = kcalloc(TR_TABLE_PAGE, sizeof(*page), GFP_NOIO | __GFP_NOFAIL);
-		spin_lock_irqsave(&tr->table_lock, flags);
-		page = tr->table[number >> TR_DIR_SHIFT];
-		if (!page) {
-			page = fresh;
-			fresh = NULL;
-			/* pairs with the dependent loads in tr_region_find() */
-			smp_store_release(&tr->table[number >> TR_DIR_SHIFT], page);
-			atomic64_add(TR_TABLE_PAGE * sizeof(*page), &tr->memory);
-		}
-		spin_unlock_irqrestore(&tr->table_lock, flags);
-		kfree(fresh);
+	lockdep_assert_held(&tr->discard_lock);		/* the page stays */
+	spin_lock_irqsave(&tr->table_lock, flags);	/* the table, too */
+	page = tr->table[number >> TR_DIR_SHIFT];
+	spin_unlock_irqrestore(&tr->table_lock, flags);
+	return page ? &page[number & (TR_TABLE_PAGE - 1)] : NULL;
+}
+
+void tr_table_page_make(struct terrace *tr, u64 number)
+{
+	struct tr_region **fresh = kcalloc(TR_TABLE_PAGE, sizeof(*fresh),
+					   GFP_NOIO | __GFP_NOFAIL);
+	unsigned long flags;
+
+	spin_lock_irqsave(&tr->table_lock, flags);
+	if (!tr->table[number >> TR_DIR_SHIFT]) {
+		/* pairs with the dependent loads in tr_region_find() */
+		smp_store_release(&tr->table[number >> TR_DIR_SHIFT], fresh);
+		atomic64_add(TR_TABLE_PAGE * sizeof(*fresh), &tr->memory);
+		fresh = NULL;
 	}
-	return &page[number & (TR_TABLE_PAGE - 1)];
+	spin_unlock_irqrestore(&tr->table_lock, flags);
+	kfree(fresh);
 }
 
 bool tr_region_pin(struct tr_region *region)
@@ -286,26 +291,64 @@ static bool evict_one(struct terrace *tr, struct tr_region **slot, u8 min_idle)
 	return evict;
 }
 
+/* Pages of the table on their way out; readers may still be in them. */
+struct old_pages {
+	u32 nr;
+	struct tr_region **page[64];
+};
+
+static void free_old_pages(struct terrace *tr, struct old_pages *old)
+{
+	if (!old->nr)
+		return;
+	synchronize_rcu();
+	while (old->nr) {
+		kfree(old->page[--old->nr]);
+		atomic64_sub(TR_TABLE_PAGE * sizeof(struct tr_region *), &tr->memory);
+	}
+}
+
+static void evict_page(struct terrace *tr, u64 p, u8 min_idle, struct old_pages *old)
+{
+	struct tr_region **page;
+	unsigned long flags;
+	u32 i;
+
+	/* discard_lock: nobody is about to put a region into the page. */
+	spin_lock(&tr->discard_lock);
+	spin_lock_irqsave(&tr->table_lock, flags);
+	page = tr->table[p];
+	for (i = 0; page && i < TR_TABLE_PAGE; i++)
+		evict_one(tr, &page[i], min_idle);
+	if (page && !memchr_inv(page, 0, TR_TABLE_PAGE * sizeof(*page))) {
+		WRITE_ONCE(tr->table[p], NULL);
+		old->page[old->nr++] = page;
+	}
+	spin_unlock_irqrestore(&tr->table_lock, flags);
+	spin_unlock(&tr->discard_lock);
+}
+
 static void evict_pass(struct terrace *tr, s64 target, u8 min_idle)
 {
 	u64 pages = DIV_ROUND_UP_ULL(tr_nr_regions(tr), TR_TABLE_PAGE), p;
+	struct old_pages old = {};
+	bool there;
 
-	for (p = 0; p < pages && atomic64_read(&tr->memory) > target; p++) {
-		struct tr_region **page;
-		unsigned long flags;
-		u32 i;
-
+	for (p = 0; p < pages; p++) {
+		if (atomic64_read(&tr->memory) -
+		    (s64)(old.nr * TR_TABLE_PAGE * sizeof(struct tr_region *)) <= target)
+			break;
 		rcu_read_lock();
-		page = READ_ONCE(READ_ONCE(tr->table)[p]);
+		there = READ_ONCE(READ_ONCE(tr->table)[p]);
 		rcu_read_unlock();
-		if (!page)
+		if (!there)
 			continue;
-		spin_lock_irqsave(&tr->table_lock, flags);
-		for (i = 0; i < TR_TABLE_PAGE; i++)
-			evict_one(tr, &page[i], min_idle);
-		spin_unlock_irqrestore(&tr->table_lock, flags);
+		evict_page(tr, p, min_idle, &old);
+		if (old.nr == ARRAY_SIZE(old.page))
+			free_old_pages(tr, &old);
 		cond_resched();
 	}
+	free_old_pages(tr, &old);
 }
 
 u64 tr_regions_evict(struct terrace *tr, u64 bytes)

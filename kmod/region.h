@@ -25,8 +25,11 @@ static inline u8 *tr_array_high(struct tr_array *array, u32 cap, bool high)
 /* Outside the table, empty. */
 struct tr_region *tr_region_alloc(struct terrace *tr, u64 number);
 void tr_region_free(struct terrace *tr, struct tr_region *region);
-/* The slot of @number in the table; its page is made if need be. */
-struct tr_region **tr_table_slot(struct terrace *tr, u64 number);
+/* The slot of @number in the table, under discard_lock; NULL: its page has to
+ * be made first, without the lock.
+ */
+struct tr_region **tr_table_slot__f(struct terrace *tr, u64 number);
+void tr_table_page_make(struct terrace *tr, u64 number);
 void tr_region_mark_dirty__f(struct terrace *tr, struct tr_region *region, u64 first_seq);
 
 /* --- load.c ---------------------------------------------------------------- */

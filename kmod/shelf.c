@@ -312,8 +312,10 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 	noio = memalloc_noio_save();
 	shelf = kvmalloc(sizeof(*shelf), GFP_KERNEL);
 	memalloc_noio_restore(noio);
-	if (!shelf)
+	if (!shelf) {
+		tr_chunk_put(chunk);
 		return NULL;
+	}
 	memset(shelf, 0, offsetof(struct tr_shelf, unnamed));
 	memset(shelf->owner, 0xff, sizeof(shelf->owner));
 	shelf->chunk = chunk;
@@ -360,6 +362,7 @@ static void shelf_free(struct terrace *tr, struct tr_shelf *shelf)
 	if (!shelf)
 		return;
 	atomic64_sub(sizeof(*shelf), &tr->memory);
+	tr_chunk_put(shelf->chunk);
 	kvfree(shelf);
 }
 

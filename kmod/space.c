@@ -15,22 +15,14 @@
 
 #include "terrace.h"
 
+#define CHUNK_MEMORY	(PAGE_SIZE + sizeof(struct tr_chunk))
+
 /* The array of chunks is replaced when the tier grows (tr_space_grow): it is
  * looked at under tier->lock, load_mutex or RCU.
  */
 static u32 nr_chunks(const struct tr_tier *tier)
 {
 	return smp_load_acquire(&tier->nr_chunks);	/* … and chunks is as long */
-}
-
-static struct tr_chunk *chunk_find(const struct tr_tier *tier, u32 number)
-{
-	struct tr_chunk *chunk;
-
-	rcu_read_lock();
-	chunk = READ_ONCE(READ_ONCE(tier->chunks)[number].chunk);
-	rcu_read_unlock();
-	return chunk;
 }
 
 static u32 chunk_used(const struct tr_tier *tier, u32 number)
@@ -41,6 +33,16 @@ static u32 chunk_used(const struct tr_tier *tier, u32 number)
 	used = READ_ONCE(READ_ONCE(tier->chunks)[number].used);
 	rcu_read_unlock();
 	return used;
+}
+
+static bool chunk_loaded(const struct tr_tier *tier, u32 number)
+{
+	bool loaded;
+
+	rcu_read_lock();
+	loaded = READ_ONCE(READ_ONCE(tier->chunks)[number].chunk);
+	rcu_read_unlock();
+	return loaded;
 }
 
 static u32 chunk_blocks(const struct tr_tier *tier, u32 number)
@@ -55,7 +57,7 @@ static void chunk_apply_delta(struct tr_chunk *chunk, const struct tr_chunk_delt
 {
 	u32 w;
 
-	for (w = 0; w < ARRAY_SIZE(chunk->committed); w++)
+	for (w = 0; w < TR_CHUNK_WORDS; w++)
 		chunk->committed[w] = (chunk->committed[w] & ~delta->touched[w]) |
 				      (delta->used[w] & delta->touched[w]);
 }
@@ -67,6 +69,27 @@ static void chunk_mark_dirty__f(struct tr_tier *tier, struct tr_chunk *chunk)
 		return;
 	chunk->is_dirty = true;
 	list_add_tail(&chunk->dirty, &tier->dirty_chunks);
+}
+
+static struct tr_chunk *chunk_create(struct tr_tier *tier, u32 number)
+{
+	struct tr_chunk *chunk = kzalloc(sizeof(*chunk), GFP_NOIO | __GFP_NOFAIL);
+
+	BUILD_BUG_ON(2 * TR_CHUNK_WORDS * sizeof(u64) > PAGE_SIZE);
+	chunk->used = (u64 *)get_zeroed_page(GFP_NOIO | __GFP_NOFAIL);
+	chunk->committed = chunk->used + TR_CHUNK_WORDS;
+	INIT_LIST_HEAD(&chunk->dirty);
+	chunk->tier = tier;
+	chunk->number = number;
+	return chunk;
+}
+
+static void chunk_free(struct tr_chunk *chunk)
+{
+	if (!chunk)
+		return;
+	free_page((unsigned long)chunk->used);
+	kfree(chunk);
 }
 
 /* Bits past the end of the device are never free. */
@@ -87,7 +110,7 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 	u32 used;
 	int err;
 
-	chunk = kzalloc(sizeof(*chunk), GFP_NOIO | __GFP_NOFAIL);
+	chunk = chunk_create(tier, number);
 	page = kvmalloc(TERRACE_MAP_MAX_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
 	err = tr_page_read(tr, TERRACE_TREE_SPACE, tier->number, number, page, &entry);
 	if (!err)
@@ -96,15 +119,13 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 		err = 0;
 	kvfree(page);
 	if (err) {
-		kfree(chunk);
+		chunk_free(chunk);
 		return ERR_PTR(err);
 	}
-	chunk->number = number;
-	INIT_LIST_HEAD(&chunk->dirty);
 	delta = xa_load(&tier->deltas, number);
 	if (delta)
 		chunk_apply_delta(chunk, delta);
-	memcpy(chunk->used, chunk->committed, sizeof(chunk->used));
+	memcpy(chunk->used, chunk->committed, TR_CHUNK_WORDS * sizeof(u64));
 	chunk_close_end(tier, chunk);
 	if (delta) {
 		spin_lock_irq(&tier->lock);
@@ -115,21 +136,35 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 		atomic64_sub(sizeof(*delta), &tr->memory);
 		kfree(delta);
 	}
-	atomic64_add(sizeof(*chunk), &tr->memory);
+	atomic64_add(CHUNK_MEMORY, &tr->memory);
 	return chunk;
 }
 
-struct tr_chunk *tr_chunk_load(struct terrace *tr, struct tr_tier *tier, u32 number)
+static struct tr_chunk *chunk_pin(struct terrace *tr, struct tr_tier *tier, u32 number)
+{
+	struct tr_chunk *chunk;
+
+	spin_lock_irq(&tier->lock);
+	chunk = tier->chunks[number].chunk;
+	if (chunk) {
+		chunk->pins++;
+		chunk->age = READ_ONCE(tr->tick);
+	}
+	spin_unlock_irq(&tier->lock);
+	return chunk;
+}
+
+struct tr_chunk *tr_chunk_get(struct terrace *tr, struct tr_tier *tier, u32 number)
 {
 	struct tr_chunk *chunk;
 
 	if (number >= nr_chunks(tier))
 		return ERR_PTR(-EUCLEAN);
-	chunk = chunk_find(tier, number);
+	chunk = chunk_pin(tr, tier, number);
 	if (chunk)
 		return chunk;
 	mutex_lock(&tier->load_mutex);
-	chunk = tier->chunks[number].chunk;
+	chunk = chunk_pin(tr, tier, number);
 	if (!chunk) {
 		chunk = chunk_read(tr, tier, number);
 		if (IS_ERR(chunk)) {
@@ -137,12 +172,73 @@ struct tr_chunk *tr_chunk_load(struct terrace *tr, struct tr_tier *tier, u32 num
 				      "space page is damaged" : "space page cannot be read",
 				      PTR_ERR(chunk));
 		} else {
-			/* pairs with the dependent load above, without the mutex */
-			smp_store_release(&tier->chunks[number].chunk, chunk);
+			spin_lock_irq(&tier->lock);
+			tier->chunks[number].chunk = chunk;
+			spin_unlock_irq(&tier->lock);
+			chunk = chunk_pin(tr, tier, number);
 		}
 	}
 	mutex_unlock(&tier->load_mutex);
+	tr_memory_check(tr);
 	return chunk;
+}
+
+void tr_chunk_put(struct tr_chunk *chunk)
+{
+	spin_lock_irq(&chunk->tier->lock);
+	chunk->pins--;
+	spin_unlock_irq(&chunk->tier->lock);
+}
+
+/* --- eviction ---------------------------------------------------------------- */
+
+/* Does memory say no more of the chunk than its page? */
+static bool chunk_idle__f(struct terrace *tr, struct tr_tier *tier, struct tr_chunk *chunk,
+			  u8 min_idle)
+{
+	u32 words = chunk_blocks(tier, chunk->number) / 64;
+
+	lockdep_assert_held(&tier->lock);
+	return !chunk->pins && !chunk->is_dirty && !chunk->is_writing &&
+	       (u8)(READ_ONCE(tr->tick) - chunk->age) >= min_idle &&
+	       words == TR_CHUNK_WORDS &&	/* the last one: its end is closed */
+	       !memcmp(chunk->used, chunk->committed, TR_CHUNK_WORDS * sizeof(u64));
+}
+
+static u64 tier_evict(struct terrace *tr, struct tr_tier *tier, u64 bytes, u8 min_idle)
+{
+	struct tr_chunk *chunk;
+	u64 freed = 0;
+	u32 c;
+
+	for (c = 0; c < nr_chunks(tier) && freed < bytes; c++) {
+		if (!chunk_loaded(tier, c))
+			continue;
+		spin_lock_irq(&tier->lock);
+		chunk = tier->chunks[c].chunk;
+		if (chunk && !chunk_idle__f(tr, tier, chunk, min_idle))
+			chunk = NULL;
+		if (chunk)
+			tier->chunks[c].chunk = NULL;
+		spin_unlock_irq(&tier->lock);
+		if (chunk) {
+			chunk_free(chunk);
+			atomic64_sub(CHUNK_MEMORY, &tr->memory);
+			freed += CHUNK_MEMORY;
+		}
+		cond_resched();
+	}
+	return freed;
+}
+
+u64 tr_chunks_evict(struct terrace *tr, u64 bytes, u8 min_idle)
+{
+	u64 freed = 0;
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers && freed < bytes; t++)
+		freed += tier_evict(tr, &tr->tier[t], bytes - freed, min_idle);
+	return freed;
 }
 
 /* --- committed and used ------------------------------------------------------ */
@@ -160,13 +256,14 @@ static void bits_set(u64 *map, u32 i, u32 n, bool on)
 int tr_space_commit(struct terrace *tr, u32 t, u64 index, u32 n, bool used)
 {
 	struct tr_tier *tier = &tr->tier[t];
-	struct tr_chunk *chunk = tr_chunk_load(tr, tier, index >> TERRACE_CHUNK_SHIFT);
+	struct tr_chunk *chunk = tr_chunk_get(tr, tier, index >> TERRACE_CHUNK_SHIFT);
 
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
 	spin_lock_irq(&tier->lock);
 	bits_set(chunk->committed, index % TERRACE_CHUNK_BLOCKS, n, used);
 	chunk_mark_dirty__f(tier, chunk);
+	chunk->pins--;
 	spin_unlock_irq(&tier->lock);
 	return 0;
 }
@@ -188,12 +285,13 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 int tr_space_free(struct terrace *tr, u32 t, u64 index, u32 n)
 {
 	struct tr_tier *tier = &tr->tier[t];
-	struct tr_chunk *chunk = tr_chunk_load(tr, tier, index >> TERRACE_CHUNK_SHIFT);
+	struct tr_chunk *chunk = tr_chunk_get(tr, tier, index >> TERRACE_CHUNK_SHIFT);
 
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
 	spin_lock_irq(&tier->lock);
 	space_release__f(tier, chunk, index % TERRACE_CHUNK_BLOCKS, n);
+	chunk->pins--;
 	spin_unlock_irq(&tier->lock);
 	return 0;
 }
@@ -279,10 +377,11 @@ static void refill_slots(struct terrace *tr, struct tr_tier *tier)
 		u32 number = tier->hand;
 
 		if (chunk_used(tier, number) < chunk_blocks(tier, number)) {
-			chunk = tr_chunk_load(tr, tier, number);
+			chunk = tr_chunk_get(tr, tier, number);
 			if (IS_ERR(chunk))
 				return;
 			refill_chunk(tier, chunk);
+			tr_chunk_put(chunk);
 			if (!refill_wanted(tier))
 				return;
 		}
@@ -310,7 +409,7 @@ struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier)
 			continue;
 		}
 		spin_unlock_irq(&tier->lock);
-		chunk = tr_chunk_load(tr, tier, number);
+		chunk = tr_chunk_get(tr, tier, number);
 		if (IS_ERR(chunk))
 			return chunk;
 	}
@@ -461,7 +560,7 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	tier->reserve_blocks = tier->next_reserve;
 	tier->ready_max = ready_max(blocks);
 	WRITE_ONCE(tier->data_blocks, blocks);
-	/* Pairs with the dependent loads in chunk_find() and chunk_used(). */
+	/* Pairs with the dependent loads in chunk_loaded() and chunk_used(). */
 	smp_store_release(&tier->chunks, chunks);
 	/* Pairs with nr_chunks(). */
 	smp_store_release(&tier->nr_chunks, DIV_ROUND_UP_ULL(blocks, TERRACE_CHUNK_BLOCKS));
@@ -480,7 +579,7 @@ void tr_space_exit(struct terrace *tr, struct tr_tier *tier)
 
 	tr_shelves_exit(tier);
 	for (c = 0; tier->chunks && c < tier->nr_chunks; c++)
-		kfree(tier->chunks[c].chunk);
+		chunk_free(tier->chunks[c].chunk);
 	if (tier->chunks) {
 		xa_for_each(&tier->deltas, number, delta)
 			kfree(delta);

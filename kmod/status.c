@@ -273,6 +273,7 @@ int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result,
 		return tr_checkpoint(tr, false);
 	if (argc == 1 && !strcmp(argv[0], "evict")) {
 		tr_regions_evict(tr, S64_MAX);
+		tr_chunks_evict(tr, S64_MAX, 0);
 		return 0;
 	}
 	if (argc == 2 && !strcmp(argv[0], "set"))

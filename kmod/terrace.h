@@ -16,13 +16,13 @@
  *   tier->load_mutex  one chunk load at a time; worker context
  *   pages_mutex       the cache of directory pages; nests in the above
  *   epoch_mutex       one grace period at a time
+ *   discard_lock      open range discards; inserting a loaded region, taking
+ *                     empty pages out of the table
+ *   table_lock irq    inserting and removing regions in the table
  *   region->lock irq  one region's leaf, flags and counters
  *   dirty_lock irq    the lists of dirty regions; nests in region->lock
  *   journal.lock irq  open journal block, credits; nests in region->lock
  *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
- *   discard_lock      open range discards; inserting a loaded region nests in it
- *   table_lock irq    inserting and removing regions in the table;
- *                     region->lock nests in it
  * Readers of the map take none of them: rcu_read_lock and the region's
  * sequence counter.
  */
@@ -132,12 +132,21 @@ struct tr_run {			/* free blocks taken from a tier in one piece */
  * A chunk in memory. `used`: may not be handed out: allocated, reserved or
  * waiting for its grace period. `committed`: what the durable records say;
  * this is what a space page holds. Both under tier->lock.
+ *
+ * A chunk leaves memory when nobody has it pinned, its page says what it says,
+ * and all that is used is committed: not while a block of it is handed out,
+ * waits for its grace period, or lies in a ready run.
  */
+#define TR_CHUNK_WORDS	(TERRACE_CHUNK_BLOCKS / 64)
+
 struct tr_chunk {
-	u64 used[TERRACE_CHUNK_BLOCKS / 64];
-	u64 committed[TERRACE_CHUNK_BLOCKS / 64];
+	u64 *used;			/* TR_CHUNK_WORDS; these two share a page */
+	u64 *committed;
 	struct list_head dirty;		/* tier->dirty_chunks */
+	struct tr_tier *tier;
 	u32 number;
+	u16 pins;			/* under tier->lock, like what follows */
+	u8 age;				/* tick of last use */
 	bool is_dirty;
 	bool is_writing;		/* its page is on the way to disk: stays in memory */
 };
@@ -220,13 +229,16 @@ u64 tr_space_used(const struct tr_tier *tier);
 int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
 /* May sleep: after the grace period; the blocks may be handed out again. */
 int tr_space_free(struct terrace *tr, u32 tier, u64 index, u32 n);
-/* The chunk, loaded (page laid under its recovery delta). May sleep. */
-struct tr_chunk *tr_chunk_load(struct terrace *tr, struct tr_tier *tier, u32 number);
+/* The chunk, loaded (page laid under its recovery delta) and pinned. May sleep. */
+struct tr_chunk *tr_chunk_get(struct terrace *tr, struct tr_tier *tier, u32 number);
+void tr_chunk_put(struct tr_chunk *chunk);
+/* Evicts chunks not used for @min_idle ticks until @bytes are freed. May sleep. */
+u64 tr_chunks_evict(struct terrace *tr, u64 bytes, u8 min_idle);
 int tr_space_init(struct terrace *tr, struct tr_tier *tier);
 /* The tier has its next_blocks now; @chunks (zeroed, one for each) becomes its. */
 void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_info *chunks);
 void tr_space_start(struct terrace *tr);	/* once per volume, after tr_open() */
-/* A free chunk of a shelves tier, loaded; NULL: none. Refill worker only. */
+/* A free chunk of a shelves tier, pinned; NULL: none. Refill worker only. */
 struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier);
 void tr_space_exit(struct terrace *tr, struct tr_tier *tier);
 /* Free blocks that map() may still take from slots / from shelves. */
@@ -671,6 +683,8 @@ void tr_volume_quiesce(struct terrace *tr);
 void tr_volume_wake(struct terrace *tr);
 void tr_volume_stop(struct terrace *tr);
 void tr_memory_check(struct terrace *tr);	/* after something has grown; never sleeps */
+/* Evicts until memory is @spare bytes below its limit, if it can. Sleeps. */
+void tr_memory_keep(struct terrace *tr, s64 spare);
 
 /* --- sizes (resize.c) ---------------------------------------------------------- */
 

@@ -32,16 +32,38 @@ static void tick_fn(struct work_struct *work)
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
-/* The map stays under its limit: clean regions leave, dirty ones are written. */
+/*
+ * What can be read back leaves until memory is @spare below its limit:
+ * chunks that nobody used for a while, regions by age, then what is quickly
+ * there again: the other chunks and directories.
+ */
+void tr_memory_keep(struct terrace *tr, s64 spare)
+{
+	s64 target = tr_memory_limit(tr) - spare, over;
+
+	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		tr_chunks_evict(tr, over, 1);
+	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		tr_regions_evict(tr, over);
+	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		tr_chunks_evict(tr, over, 0);
+	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		tr_pages_evict(tr, over);
+}
+
+/* The map stays under its limit: clean parts leave, dirty ones are written. */
 static void evict_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, evict_work);
 	s64 limit = tr_memory_limit(tr);
-	s64 over = atomic64_read(&tr->memory) - limit;
 
-	if (over <= 0)
+	if (atomic64_read(&tr->memory) <= limit)
 		return;
-	tr_regions_evict(tr, over + limit / 16);
+	tr_memory_keep(tr, limit / 16);
 	if (atomic64_read(&tr->memory) > limit && READ_ONCE(tr->nr_dirty_regions))
 		tr_checkpoint_kick(tr);
 }
