@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A map page that cannot be read for a while is not called damaged: its region is served again, and discards of it hold, when the drive answers.
+# vm: mode=functional memory=2G timeout=180
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+META=16			# first block of the metadata area: geometry.h
+REGION=$((4 << 20))
+at() { dd if="$VOL" bs=4k iflag=count_bytes,skip_bytes,direct skip="$1" count="$2" status=none; }
+used() { vol_status | tr ' ' '\n' | awk -F'[=/]' '$1 == "used" { n += $2 } END { print n }'; }
+# unread: no map page of region 1 can be read
+unread() {
+	local block
+	dd if=/dev/mapper/fast of=/dev/shm/meta bs=1M count=32 iflag=direct status=none
+	while read -r block; do drive fast error add read $((block * 8)) 8; done < <(
+		python3 - /dev/shm/meta "$META" <<- 'PYTHON'
+			import os, struct, sys
+			disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
+			for block in range(meta, meta + 4096):
+			    page = os.pread(disk, 4096, block * 4096)
+			    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
+			    if magic == 0x50414d54 and index == 1:
+			        print(block)
+		PYTHON
+	)
+}
+
+vol_drives 64 256
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M
+vol_up
+empty=$(used)
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
+dd if=/dev/shm/data of="$VOL" bs=1M count=12 oflag=direct status=none
+vol_down
+
+klog_allow 'drive fast'
+klog_expect 'number 1 at meta block .*: the drive of copy 0 cannot be read'
+unread
+vol_up
+at 0 $REGION | cmp -n $REGION - /dev/shm/data
+expect_fail 'Input/output error' at $REGION 4096
+expect_fail 'Input/output error' at $REGION 4096
+check_eq "mode" "$(vol_get mode)" write
+klog_has 'region 1 is damaged' && die "a page that could not be read is called damaged"
+drive fast error clear
+at $REGION $REGION | cmp -i 0:$REGION -n $REGION - /dev/shm/data
+pass "served again when the drive answers"
+
+# a range discard meets it meanwhile
+vol_message checkpoint
+vol_message evict
+unread
+blkdiscard -o 0 -l $((20 * REGION)) "$VOL"
+sync "$VOL"
+sleep 1
+[ "$(used)" -gt "$empty" ] || die "a page that cannot be read was emptied"
+drive fast error clear
+for ((i = 0; i < 20; i++)); do
+	vol_message checkpoint
+	[ "$(used)" != "$empty" ] || break
+	sync "$VOL"
+	sleep 0.5
+done
+check_eq "blocks in use" "$(used)" "$empty"
+at 0 $((3 * REGION)) | cmp -n $((3 * REGION)) - /dev/zero
+vol_down
+vol_check
+pass "discards hold"
