@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks.
-# vm: mode=functional memory=3G timeout=240
+# vm: mode=functional memory=3G timeout=300
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -36,9 +36,10 @@ within() {
 	die "not done after $limit s: $*"
 }
 
-# every block on its own: places in the order of writing
+# every second block is written again, elsewhere: no two neighbours lie together
 empty=$(used)
-fio_ --name=strew --filename="$VOL" --size="$BYTES" --rw=randwrite --bs=4k --iodepth=32 --ioengine=libaio --direct=1 > /dev/null
+fio_ --name=all --filename="$VOL" --size="$BYTES" --rw=write --bs=1M --iodepth=4 --ioengine=libaio --direct=1 > /dev/null
+fio_ --name=strew --filename="$VOL" --size="$BYTES" --io_size=$((BYTES / 2)) --rw=write:4k --bs=4k --iodepth=64 --ioengine=libaio --direct=1 > /dev/null
 put "$BEHIND" b
 vol_message checkpoint
 # a record of each region that the pages do not have
