@@ -47,11 +47,11 @@ drive fast error clear
 at $REGION $REGION | cmp -i 0:$REGION -n $REGION - /dev/shm/data
 pass "served again when the drive answers"
 
-# a range discard meets it meanwhile
+# a range discard meets it meanwhile; -f: do not look for a filesystem in it
 vol_message checkpoint
 vol_message evict
 unread
-blkdiscard -o 0 -l $((20 * REGION)) "$VOL"
+blkdiscard -f -o 0 -l $((20 * REGION)) "$VOL"
 sync "$VOL"
 sleep 1
 [ "$(used)" -gt "$empty" ] || die "a page that cannot be read was emptied"
