@@ -40,7 +40,7 @@ bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, 
 {
 	static u32 low[TERRACE_REGION_BLOCKS];
 	static u8 high[TERRACE_REGION_BLOCKS];
-	u64 data_blocks[TERRACE_MAX_TIERS];
+	u64 data_blocks[TERRACE_MAX_TIERS], gone[TR_LEAF_WORDS], place;
 	struct rb_region *region;
 	struct tr_leaf leaf;
 	bool has_high;
@@ -60,8 +60,12 @@ bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, 
 		return false;
 	region = rb_region(rb, number);
 	region->seq = seq;
-	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++)
-		region->at[i] = rb_make(RB_CERTAIN, source, tr_leaf_get(&leaf, i));
+	tr_map_gone(page, blocks * TERRACE_BLOCK_BYTES, gone);
+	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		/* What a discard took reads as zeros; its place is found free. */
+		place = bit_test(gone, i) ? TR_NO_PLACE : tr_leaf_get(&leaf, i);
+		region->at[i] = rb_make(RB_CERTAIN, source, place);
+	}
 	return true;
 }
 
