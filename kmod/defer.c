@@ -171,7 +171,7 @@ void tr_defer(struct terrace *tr, struct bio *bio)
 static bool hopeless(struct terrace *tr)
 {
 	return !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) &&
-	       !tr_frees_pending(tr) && !tr_janitor_at_work(tr);
+	       !tr_frees_pending(tr) && tr_janitor_gave_up(tr);
 }
 
 void tr_defer_room(struct terrace *tr, struct bio *bio)
@@ -224,6 +224,11 @@ void tr_room_made(struct terrace *tr)
 
 	while ((bio = bio_list_pop(&bios)))
 		queue_work(tr->io_wq, &tr_io_of(bio)->work);
+}
+
+bool tr_room_is_waited_for(struct terrace *tr)
+{
+	return READ_ONCE(tr->room_waiters.head);
 }
 
 /* A noflush suspend does not wait for room: dm keeps the bios and sends them

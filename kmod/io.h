@@ -14,6 +14,7 @@ enum tr_verdict {
 	TR_ERROR,	/* tier missing, volume not writable */
 	TR_LOAD,	/* the region must be loaded, created, or looked up again */
 	TR_GROW,	/* its leaf must grow */
+	TR_SLOW,	/* to be delayed, see throttle.c */
 	TR_ROOM,	/* no place or no journal room right now */
 };
 

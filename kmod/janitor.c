@@ -21,6 +21,10 @@
 #define LOCKED_CHUNKS	256	/* chunks looked at in one go under tier->lock */
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
 
+#define WORTH_CLEANING	(TERRACE_CHUNK_BLOCKS * 9 / 10)
+#define CLEANABLE	(TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS - \
+			 TERRACE_CHUNK_BLOCKS / TERRACE_OWNERS_PER_BLOCK - 128)
+
 struct candidate {
 	u64 number;
 	u32 idle;		/* ticks since the last use */
@@ -144,6 +148,7 @@ static void settle(struct terrace *tr)
 	u32 tries;
 
 	tr_commit(tr);
+	tr_throttle_update(tr);
 	for (tries = 0; tries < 50 && tr_frees_pending(tr) && tr_writable(tr); tries++)
 		msleep(20);
 }
@@ -154,13 +159,20 @@ static bool shelves_low(const struct tr_tier *tier)
 {
 	return tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
 	       READ_ONCE(tier->free_shelves) <
-	       tier->reserve_blocks / TERRACE_CHUNK_BLOCKS + SHELF_LOW;
+	       tr_shelves_kept(tier) + SHELF_LOW;
 }
 
-/* The closed shelf with the least in it; TR_ANY_CHUNK: none worth it. */
+/*
+ * The closed shelf with the least in it; TR_ANY_CHUNK: none worth it. While
+ * writers have shelves, one that is nearly full is not: cleaning it wears the
+ * drive for little. When they have none, whatever gains more than the owners
+ * and the table of its copy take is: a volume within its virtual size must
+ * not refuse a write.
+ */
 static u32 emptiest_shelf(struct tr_tier *tier)
 {
-	u32 c, best = TR_ANY_CHUNK, least = TERRACE_CHUNK_BLOCKS * 9 / 10;
+	u32 c, best = TR_ANY_CHUNK, least = tr_shelf_may_open(tier, TR_APPEND_WRITES) ?
+					    WORTH_CLEANING : CLEANABLE;
 
 	spin_lock_irq(&tier->lock);
 	for (c = 0; c < tier->nr_chunks; c++) {
@@ -260,9 +272,20 @@ static bool made(s64 moved, bool *progress)
 	return moved > 0;
 }
 
+static u64 releases(struct terrace *tr)
+{
+	u64 sum = 1;
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		sum += READ_ONCE(tr->tier[t].releases);
+	return sum;
+}
+
 static void janitor_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, janitor_work);
+	u64 began = releases(tr);
 	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
 	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
 	bool progress = false;
@@ -284,33 +307,42 @@ static void janitor_fn(struct work_struct *work)
 	}
 	kfree(move);
 	kvfree(candidate);
-	if (!progress)
+	if (!progress) {
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
+		WRITE_ONCE(tr->janitor_vain, began);
+	}
 	WRITE_ONCE(tr->janitor_busy, false);
 	queue_work(tr->meta_wq, &tr->refill_work);
 	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */
 }
 
-bool tr_janitor_at_work(struct terrace *tr)
+/* It looked at everything, in vain, and nothing has become free since. */
+bool tr_janitor_gave_up(struct terrace *tr)
 {
-	return READ_ONCE(tr->janitor_busy);
+	return !READ_ONCE(tr->janitor_busy) && READ_ONCE(tr->janitor_vain) == releases(tr);
+}
+
+static bool wanted(struct terrace *tr)
+{
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(&tr->tier[t]))
+			return true;
+	/* Only its verdict ends the waiting of a bio that finds no room. */
+	return tr_space_tight(tr);
 }
 
 void tr_janitor_kick(struct terrace *tr)
 {
-	u32 t;
-
-	if (READ_ONCE(tr->stopping) || work_busy(&tr->janitor_work))
+	if (READ_ONCE(tr->stopping) || work_busy(&tr->janitor_work) || !wanted(tr))
 		return;
-	for (t = 0; t < tr->nr_tiers; t++) {
-		if (!over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) && !shelves_low(&tr->tier[t]))
-			continue;
-		if (time_before(jiffies, READ_ONCE(tr->janitor_next)))
-			return;
-		WRITE_ONCE(tr->janitor_busy, true);
-		queue_work(tr->meta_wq, &tr->janitor_work);
+	/* After a pass in vain it rests, unless a bio waits and there is news. */
+	if (time_before(jiffies, READ_ONCE(tr->janitor_next)) &&
+	    (READ_ONCE(tr->janitor_vain) == releases(tr) || !tr_room_is_waited_for(tr)))
 		return;
-	}
+	WRITE_ONCE(tr->janitor_busy, true);
+	queue_work(tr->meta_wq, &tr->janitor_work);
 }
 
 void tr_janitor_init(struct terrace *tr)

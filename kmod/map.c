@@ -103,6 +103,8 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 	u64 index;
 	u8 t;
 
+	if (unlikely(READ_ONCE(tr->throttle.us)) && !(how & TR_HOW_DEFERRED))
+		return TR_SLOW;
 	/* It ends with a commit, which is the deferred path's business. */
 	if ((how & TR_HOW_FUA) && !(how & TR_HOW_DEFERRED))
 		return TR_LOAD;
@@ -301,6 +303,9 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		return DM_MAPIO_SUBMITTED;
 	case TR_ERROR:
 		return DM_MAPIO_KILL;
+	case TR_SLOW:
+		tr_throttle(tr, bio);
+		return DM_MAPIO_SUBMITTED;
 	default:
 		this_cpu_inc(tr->stats->deferred);
 		tr_defer(tr, bio);

@@ -392,11 +392,21 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 	} while (1);
 }
 
+/*
+ * Free shelves that writers leave to moves: enough that one shelf can be
+ * cleaned into them. What the moves' open shelf still takes counts as one,
+ * or on a small tier it would be lost to everybody while nothing moves.
+ */
+u32 tr_shelves_kept(const struct tr_tier *tier)
+{
+	u32 keep = tier->reserve_blocks / TERRACE_CHUNK_BLOCKS;
+
+	return keep > 1 && READ_ONCE(tier->shelf[TR_APPEND_MOVES]) ? keep - 1 : keep;
+}
+
 bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who)
 {
-	u32 keep = who == TR_APPEND_WRITES ? tier->reserve_blocks / TERRACE_CHUNK_BLOCKS : 0;
-
-	return READ_ONCE(tier->free_shelves) > keep;
+	return READ_ONCE(tier->free_shelves) > (who == TR_APPEND_WRITES ? tr_shelves_kept(tier) : 0);
 }
 
 /* Opens a shelf for @who, and one ahead for writers, while there may be more. */

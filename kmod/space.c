@@ -278,6 +278,7 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 	info->used -= n;
 	info->flags &= ~TR_CHUNK_VAIN;
 	tier->free_blocks += n;
+	WRITE_ONCE(tier->releases, tier->releases + 1);
 	if (!info->used && tier->kind == TERRACE_KIND_SHELVES && !tr_shelf_is_open__f(tier, chunk->number))
 		tier->free_shelves++;
 }
@@ -443,6 +444,7 @@ static void refill_fn(struct work_struct *work)
 		else if (tier->kind == TERRACE_KIND_SHELVES)
 			tr_shelf_refill(tr, tier);
 	}
+	tr_throttle_update(tr);
 	tr_janitor_kick(tr);
 	/* Only when there is some: a bio that is woken in vain comes straight
 	 * back here.

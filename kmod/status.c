@@ -35,6 +35,11 @@ static u64 new_writes(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, new_writes);
 }
 
+static u64 throttled(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, throttled);
+}
+
 static u64 deferred(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, deferred);
@@ -190,6 +195,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("zeros", " zeros=", zeros),
 	NUMBER("new", " new=", new_writes),
 	NUMBER("deferred", " deferred=", deferred),
+	NUMBER("throttled", " throttled=", throttled),
 	NUMBER("moved", " moved=", moved),
 	NUMBER("left_out", " left_out=", left_out),
 	NUMBER("journal_used", " journal=", journal_used),

@@ -198,6 +198,7 @@ struct tr_tier {
 
 	spinlock_t lock;
 	u64 free_blocks;		/* not `used` in any chunk */
+	u64 releases;			/* times that some became free */
 	u32 nr_chunks;
 	struct tr_chunk_info *chunks;
 	struct list_head dirty_chunks;
@@ -260,6 +261,7 @@ void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32
 int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
 /* May @who open one more? Some free shelves are kept back for moves. */
 bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
+u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* The virtual blocks that shelf @chunk's owner table, or its owner blocks, name:
@@ -316,6 +318,7 @@ void tr_defer(struct terrace *tr, struct bio *bio);
 void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
 void tr_room_made(struct terrace *tr);
 void tr_requeue_waiters(struct terrace *tr);
+bool tr_room_is_waited_for(struct terrace *tr);
 bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
 int tr_defer_init(struct terrace *tr);
 void tr_defer_exit(struct terrace *tr);
@@ -347,7 +350,20 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 /* Makes room by age when nobody else does (janitor.c). */
 void tr_janitor_init(struct terrace *tr);
 void tr_janitor_kick(struct terrace *tr);	/* never sleeps */
-bool tr_janitor_at_work(struct terrace *tr);	/* it may yet make room */
+/* Is it sure that there is nothing to make room from? */
+bool tr_janitor_gave_up(struct terrace *tr);
+
+/* New writes wait a little when room runs out (throttle.c). */
+struct tr_throttle {
+	u32 us;				/* how long; READ_ONCE */
+	spinlock_t lock;
+	struct bio_list bios;
+	struct work_struct work;
+};
+
+void tr_throttle_init(struct terrace *tr);
+void tr_throttle(struct terrace *tr, struct bio *bio);	/* later; never sleeps */
+void tr_throttle_update(struct terrace *tr);	/* room has changed */
 
 #define TR_STREAMS	4
 struct tr_stream {
@@ -518,6 +534,7 @@ enum tr_tune_id {
 	TR_TUNE_AGE_S,		/* seconds a tick of region age lasts */
 	TR_TUNE_JANITOR_HIGH,	/* per mille of a slots tier in use: the janitor starts */
 	TR_TUNE_JANITOR_LOW,	/* … and stops */
+	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
 	TR_NR_TUNES,
 };
 
@@ -580,7 +597,7 @@ void tr_mode_lower(struct terrace *tr, enum tr_mode mode, const char *why, int e
 
 struct tr_stats {
 	u64 reads[TERRACE_MAX_TIERS], writes[TERRACE_MAX_TIERS];
-	u64 read_zeros, new_writes, deferred;
+	u64 read_zeros, new_writes, deferred, throttled;
 	u64 moved, left_out;
 };
 
@@ -630,9 +647,11 @@ struct terrace {
 	struct work_struct janitor_work;
 	bool janitor_busy;		/* queued or running */
 	unsigned long janitor_next;	/* not before, after it could do nothing */
+	u64 janitor_vain;		/* releases when it could do nothing; 0: never yet */
 	u64 janitor_hand;		/* region the janitor looks at next */
 	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
 	struct bio_set pieces;
+	struct tr_throttle throttle;
 	struct tr_streams __percpu *streams;
 	u32 stream_tier;		/* first shelves tier; nr_tiers: none */
 	bool high_places;		/* some place needs more than 32 bits */

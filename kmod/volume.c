@@ -176,6 +176,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	tr_discards_init(tr);
 	tr_space_start(tr);
 	tr_janitor_init(tr);
+	tr_throttle_init(tr);
 	init_meta_devs(tr, args);
 	err = init_queues(tr);
 	if (!err)
@@ -207,6 +208,7 @@ static void free_volume(struct terrace *tr)
 		cancel_delayed_work_sync(&tr->tick_work);
 		cancel_work_sync(&tr->discard_work);
 		cancel_work_sync(&tr->janitor_work);
+		cancel_work_sync(&tr->throttle.work);
 		cancel_work_sync(&tr->refill_work);
 		cancel_work_sync(&tr->evict_work);
 	}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * New writes slow down before room runs out, so that the janitor keeps up and
+ * nobody runs into a wall.
+ *
+ * The delay is the product of two shares, each from 0 to 1: how far the
+ * fullest slots tier is between janitor_high and full, and how few free
+ * shelves are left below it. While there are shelves, a full slots tier costs
+ * writers nothing: they overflow at the speed of the shelves. Overwrites in
+ * place need no room and are never delayed.
+ *
+ * Delayed bios wait on a list; a worker sleeps once for all that are there
+ * and sends them the deferred way, which does not ask again.
+ */
+#include <linux/delay.h>
+
+#include "io.h"
+
+#define ONE		1024		/* a whole share */
+#define SCARCE_SHELVES	8		/* free, above the reserve: from here on the delay grows */
+
+static u32 fullness(struct terrace *tr, const struct tr_tier *tier)
+{
+	u64 high = div_u64(tier->data_blocks * tr_tune(tr, TR_TUNE_JANITOR_HIGH), 1000);
+	u64 used = tr_space_used(tier);
+
+	if (used <= high)
+		return 0;
+	return div64_u64((used - high) * ONE, max_t(u64, tier->data_blocks - high, 1));
+}
+
+static u32 scarcity(const struct tr_tier *tier)
+{
+	u32 keep = tr_shelves_kept(tier);
+	u32 free = READ_ONCE(tier->free_shelves);
+	u32 few = min_t(u32, SCARCE_SHELVES, max_t(u32, tier->nr_chunks / 4, 1));
+
+	if (free <= keep)
+		return ONE;
+	return free - keep >= few ? 0 : (few - (free - keep)) * ONE / few;
+}
+
+void tr_throttle_update(struct terrace *tr)
+{
+	u32 full = 0, scarce = ONE, t;
+	bool shelves = false;
+
+	for (t = 0; t < tr->nr_tiers; t++) {
+		const struct tr_tier *tier = &tr->tier[t];
+
+		if (tier->missing || !tier->data_blocks)
+			continue;
+		if (tier->kind == TERRACE_KIND_SLOTS)
+			full = max(full, fullness(tr, tier));
+		if (tier->kind != TERRACE_KIND_SHELVES)
+			continue;
+		shelves = true;
+		scarce = min(scarce, scarcity(tier));	/* one with room is enough */
+	}
+	/* Without shelves nobody makes room: waiting would not help. */
+	if (!shelves)
+		scarce = 0;
+	WRITE_ONCE(tr->throttle.us,
+		   div_u64((u64)tr_tune(tr, TR_TUNE_THROTTLE_US) * full * scarce, ONE * ONE));
+}
+
+void tr_throttle(struct terrace *tr, struct bio *bio)
+{
+	struct tr_throttle *throttle = &tr->throttle;
+	unsigned long flags;
+
+	this_cpu_inc(tr->stats->throttled);
+	spin_lock_irqsave(&throttle->lock, flags);
+	bio_list_add(&throttle->bios, bio);
+	spin_unlock_irqrestore(&throttle->lock, flags);
+	queue_work(tr->io_wq, &throttle->work);
+}
+
+static void throttle_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(work, struct terrace, throttle.work);
+	struct tr_throttle *throttle = &tr->throttle;
+	u32 us = READ_ONCE(throttle->us);
+	struct bio_list bios;
+	struct bio *bio;
+
+	if (us)
+		usleep_range(us, us + us / 8);
+	spin_lock_irq(&throttle->lock);
+	bios = throttle->bios;
+	bio_list_init(&throttle->bios);
+	spin_unlock_irq(&throttle->lock);
+	while ((bio = bio_list_pop(&bios)))
+		tr_defer(tr, bio);
+	tr_throttle_update(tr);
+}
+
+void tr_throttle_init(struct terrace *tr)
+{
+	spin_lock_init(&tr->throttle.lock);
+	bio_list_init(&tr->throttle.bios);
+	INIT_WORK(&tr->throttle.work, throttle_fn);
+}

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# New writes are delayed when, and only when, the fast tier is nearly full and shelves run out; overwrites never are.
+# vm: mode=functional memory=3G timeout=200 build=oracle
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+# fill FROM TO: MiB of the volume, in 64k writes (a stream would go to the shelves by itself: that is off)
+fill() { dd if=/dev/zero of="$VOL" bs=64k seek=$(($1 * 16)) count=$((($2 - $1) * 16)) oflag=direct status=none; }
+slowed() { vol_get throttled; }
+
+vol_ram 64 576
+vol_format
+vol_up stream_kb=0 throttle_us=4000 janitor_high=980 janitor_low=970
+fill 0 50
+check_eq "throttled below janitor_high" "$(slowed)" 0
+fill 50 120
+check_eq "throttled with a full fast tier and free shelves" "$(slowed)" 0
+
+# overwrites in place do not ask for room, whatever is left
+size=$(($(sectors "$VOL") / 2048))
+fill 120 $((size - 8))
+many=$(slowed)
+[ "$many" -gt 0 ] || die "no new write was delayed although $(vol_tier 1 free_shelves) shelves are free"
+pass "$many of $(((size - 128) * 16)) new writes delayed"
+fast=$(vol_tier 0 writes)
+before=$(slowed)
+for ((i = 0; i < 64; i++)); do
+	dd if="$VOL" of=/dev/shm/x bs=4k skip=$((size * 256 - 4096 + i)) count=1 iflag=direct status=none
+done
+check_eq "throttled reads" "$(slowed)" "$before"
+[ "$(vol_tier 0 writes)" = "$fast" ] || die "reads were counted as writes"
+
+# 0 switches it off; room again, and there is nothing to wait for
+vol_message set throttle_us=0
+before=$(slowed)
+fill $((size - 8)) "$size"
+# what was decided before the message may still count
+[ $(($(slowed) - before)) -le 16 ] || die "throttle_us=0 delayed $(($(slowed) - before)) writes"
+vol_message set throttle_us=4000
+blkdiscard -o $((100 << 20)) -l $(((size - 140) << 20)) "$VOL"
+for ((i = 0; i < 30 && $(vol_tier 1 free_shelves) < 5; i++)); do sleep 1; vol_message commit; done
+before=$(slowed)
+fill 200 230
+after=$(slowed)
+[ $((after - before)) -le 16 ] || die "$((after - before)) of 480 writes delayed with $(vol_tier 1 free_shelves) shelves free"
+vol_down
+vol_check
+pass "delays end when there is room"
