@@ -135,6 +135,14 @@ $(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -luring -pthread
 
+# move orders by hand and at random
+.PHONY: orders
+#: make orders        build/orders from tests/orders/
+orders: $(BUILD)/orders
+$(BUILD)/orders: tests/orders/orders.c $(wildcard uapi/*.h)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $<
+
 # ---- BPF programs --------------------------------------------------------------
 
 BPF_SRC	:= $(wildcard bpf/*.bpf.c)

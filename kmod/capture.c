@@ -51,7 +51,7 @@ void tr_region_encode__f(struct terrace *tr, struct tr_region *region, struct tr
 	lockdep_assert_held(&region->lock);
 	tr_page_start(out->page, &id, out->entry.blocks, region->last_seq, generation,
 		      tr->super.volume_uuid);
-	tr_map_encode(out->page, &region->leaf, NULL, region->age);
+	tr_map_encode(out->page, &region->leaf, tr_region_packs(region), region->age);
 	out->entry.age = region->age;
 	out->entry.seq = region->last_seq;
 	out->entry.count = on_slots(tr, &region->leaf);
@@ -61,8 +61,10 @@ static void capture_region(struct terrace *tr, struct tr_batch *batch, struct tr
 			   u64 generation)
 {
 	struct tr_out *out = tr_batch_add(batch, TERRACE_MAP_MAX_BLOCKS);
+	struct tr_packs *packs;
 	unsigned long flags;
 
+	tr_region_drop_packs(tr, region);
 	out->tree = tr_tree_of(tr, TERRACE_TREE_MAP, 0);
 	out->number = region->number;
 	out->region = region;
@@ -77,8 +79,9 @@ static void capture_region(struct terrace *tr, struct tr_batch *batch, struct tr
 	region->flags &= ~TR_REGION_DIRTY;
 	region->flags |= TR_REGION_WRITING;
 	out->first_dirty_seq = region->first_dirty_seq;
-	if (region->leaf.nr) {
-		tr_batch_trim(batch, out, tr_map_page_blocks(&region->leaf, NULL));
+	packs = tr_region_packs(region);
+	if (region->leaf.nr || (packs && packs->nr)) {
+		tr_batch_trim(batch, out, tr_map_page_blocks(&region->leaf, packs));
 		tr_region_encode__f(tr, region, out, generation);
 	} else {
 		tr_batch_trim(batch, out, 0);

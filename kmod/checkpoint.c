@@ -111,6 +111,7 @@ static void fill_super(struct terrace *tr, struct tr_super *super,
 	if (tr_lazy_lost(tr))
 		super->flags |= TERRACE_SUPER_LAZY_LOST;
 	super->virtual_blocks = READ_ONCE(tr->virtual_blocks);
+	super->next_id = atomic64_read(&tr->next_pack);
 	super->tail_block_seq = tail->block_seq;
 	super->tail_nonce = tail->nonce;
 	super->tail_prev_crc = tail->crc;

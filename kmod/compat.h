@@ -7,6 +7,7 @@
 #define DM_TERRACE_COMPAT_H
 
 #include <linux/blkdev.h>
+#include <linux/mm.h>
 #include <linux/version.h>
 
 /* 6.9 split the limit in what the device can do and what the user allows. */
@@ -16,6 +17,16 @@ static inline void tr_limits_discard(struct queue_limits *limits, unsigned int s
 	limits->max_hw_discard_sectors = sectors;
 #endif
 	limits->max_discard_sectors = sectors;
+}
+
+/* 6.3 lets no driver write vm_flags itself. */
+static inline void tr_vm_never_write(struct vm_area_struct *vma)
+{
+#if KERNEL_VERSION(6, 3, 0) <= LINUX_VERSION_CODE
+	vm_flags_clear(vma, VM_MAYWRITE);
+#else
+	vma->vm_flags &= ~VM_MAYWRITE;
+#endif
 }
 
 /* 6.5 gave block device modes a type of their own. */

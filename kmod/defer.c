@@ -81,6 +81,18 @@ static void zero_piece(struct bio *bio, u32 nr)
 	bio_advance(bio, nr * TERRACE_BLOCK_BYTES);
 }
 
+static int unpack_piece(struct terrace *tr, struct bio *bio, struct tr_io *io,
+			const struct tr_pack_ref *ref, u32 nr)
+{
+	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	int err = tr_unpack_bio(tr, bio, ref, block & (TERRACE_REGION_BLOCKS - 1), nr);
+
+	tr_io_end(io, errno_to_blk_status(err));
+	if (!err)
+		bio_advance(bio, nr * TERRACE_BLOCK_BYTES);
+	return err;
+}
+
 /* Loads, creates or enlarges what the next block needs. */
 static int prepare(struct terrace *tr, struct bio *bio, enum tr_verdict verdict, u32 nr)
 {
@@ -106,13 +118,14 @@ static int step(struct terrace *tr, struct bio *bio)
 	u32 how = TR_HOW_DEFERRED;
 	struct tr_io io = { .tr = tr };
 	enum tr_verdict verdict;
+	struct tr_pack_ref ref;
 
 	nr = min_t(u32, nr, TERRACE_REGION_BLOCKS - (block & (TERRACE_REGION_BLOCKS - 1)));
 	if (bio_op(bio) == REQ_OP_WRITE)
 		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0);
 
 	rcu_read_lock();
-	verdict = tr_route(tr, &io, block, &nr, how);
+	verdict = tr_route(tr, &io, block, &nr, how, &ref);
 	rcu_read_unlock();
 	switch (verdict) {
 	case TR_GO:
@@ -121,6 +134,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	case TR_ZERO:
 		zero_piece(bio, nr);
 		return 0;
+	case TR_PACKED:
+		return unpack_piece(tr, bio, &io, &ref, nr);
 	case TR_LOAD:
 	case TR_GROW:
 		return prepare(tr, bio, verdict, nr);

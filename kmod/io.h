@@ -6,11 +6,12 @@
 #ifndef DM_TERRACE_IO_H
 #define DM_TERRACE_IO_H
 
-#include "terrace.h"
+#include "packs.h"
 
 enum tr_verdict {
 	TR_GO,		/* io says where; counted in the epoch */
 	TR_ZERO,	/* a read of nothing */
+	TR_PACKED,	/* a read of packed blocks, counted in the epoch; deferred only */
 	TR_ERROR,	/* tier missing, volume not writable */
 	TR_LOAD,	/* the region must be loaded, created, or looked up again */
 	TR_GROW,	/* its leaf must grow */
@@ -25,9 +26,11 @@ enum tr_verdict {
 
 /*
  * Routes up to *@nr blocks from @block, which lie in one region; *@nr becomes
- * how many the verdict holds for. Under rcu_read_lock; never sleeps.
+ * how many the verdict holds for. Under rcu_read_lock; never sleeps. *@ref
+ * gets the pack with TR_PACKED.
  */
-enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how);
+enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
+			 struct tr_pack_ref *ref);
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr);
 
 /* Ends what TR_GO began: publishes a NEW write that went well. Any context. */

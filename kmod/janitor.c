@@ -195,60 +195,16 @@ static u32 emptiest_shelf(struct tr_tier *tier)
 	return best;
 }
 
-static int by_number(const void *a, const void *b)
+static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
 {
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x == y ? 0 : x < y ? -1 : 1;
-}
-
-/*
- * The regions that a shelf's blocks belong to, from its owner table, or, when
- * the shelf was open in a crash, from the owner blocks in it. Owners may be
- * long gone from here; the move looks at the map.
- */
-static u32 shelf_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *number)
-{
-	u64 regions = tr_nr_regions(tr);
-	u32 nr, k, out = 0;
-
-	nr = tr_shelf_owners(tr, tier, chunk, number);
-	for (k = 0; k < nr; k++)
-		number[k] >>= TERRACE_REGION_SHIFT;
-	sort(number, nr, sizeof(*number), by_number, NULL);
-	for (k = 0; k < nr; k++)
-		if (number[k] < regions && (!out || number[out - 1] != number[k]))
-			number[out++] = number[k];
-	return out;
-}
-
-static s64 clean_round(struct terrace *tr, struct tr_tier *tier, struct tr_move *move)
-{
-	u32 chunk = emptiest_shelf(tier), nr, k, m, i;
-	s64 moved = 0;
-	u64 *number;
+	u32 chunk = emptiest_shelf(tier);
+	s64 moved;
 
 	if (chunk == TR_ANY_CHUNK)
 		return 0;
-	number = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*number), GFP_NOIO);
-	if (!number)
-		return 0;
-	nr = shelf_regions(tr, tier, chunk, number);
-	for (k = 0; k < nr && tr_writable(tr); k += m) {
-		for (m = 0; m < TR_MOVE_BATCH && k + m < nr; m++)
-			move[m] = (struct tr_move){
-				.number = number[k + m], .from = tier->number,
-				.to = tier->number, .chunk = chunk,
-			};
-		tr_moves_run(tr, move, m);
-		for (i = 0; i < m; i++)
-			moved += move[i].moved;
-		if (move[m - 1].err == -ENOSPC)
-			break;
-	}
-	kvfree(number);
+	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
-	if (!moved) {
+	if (moved <= 0) {
 		/* Owners that cannot be read, or a lost region: leave it alone
 		 * until something in it is freed.
 		 */
@@ -256,7 +212,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier, struct tr_move 
 		tier->chunks[chunk].flags |= TR_CHUNK_VAIN;
 		spin_unlock_irq(&tier->lock);
 	}
-	return moved;
+	return max_t(s64, moved, 0);
 }
 
 /* --- the worker ---------------------------------------------------------------------- */
@@ -296,7 +252,7 @@ static void janitor_fn(struct work_struct *work)
 
 		/* Two rounds without a move: what is left is in use or pinned. */
 		for (idle = 0; shelves_low(tier) && idle < 2 && may_go_on(tr);)
-			idle = made(clean_round(tr, tier, move), &progress) ? 0 : idle + 1;
+			idle = made(clean_round(tr, tier), &progress) ? 0 : idle + 1;
 		if (!below || !over(tr, tier, TR_TUNE_JANITOR_HIGH))
 			continue;
 		for (idle = 0; over(tr, tier, TR_TUNE_JANITOR_LOW) && idle < 2 && may_go_on(tr);) {

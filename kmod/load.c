@@ -40,19 +40,38 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 	cap = tr_leaf_room(nr);
 	array = tr_array_alloc(tr, cap, high);
 	tr_leaf_replace(&region->leaf, array->low, tr_array_high(array, cap, high), cap);
-	return tr_map_decode(page, bytes, &region->leaf, NULL, &region->age, data_blocks,
-			     tr->nr_tiers);
+	if (nr_packs)
+		tr_region_packs_grow(tr, region, nr_packs);
+	return tr_map_decode(page, bytes, &region->leaf, tr_region_packs(region), &region->age,
+			     data_blocks, tr->nr_tiers);
 }
 
 /* Lays what recovery found over the loaded page. */
-static void load_delta(struct terrace *tr, struct tr_region *region, const struct tr_delta *delta)
+static int load_delta(struct terrace *tr, struct tr_region *region, const struct tr_delta *delta)
 {
 	bool high = false;
 	u32 room = tr_delta_overlay_room(delta, &region->leaf, &high);
+	int packs;
 
 	if (room > region->leaf.nr || high)
 		tr_region_grow(tr, region, max_t(s32, room - region->leaf.nr, 1), high);
-	tr_delta_overlay(delta, &region->leaf, NULL);
+	packs = tr_delta_overlay_packs(delta, tr_region_packs(region));
+	if (packs > 0)
+		tr_region_packs_grow(tr, region, packs);
+	return packs < 0 ? packs : tr_delta_overlay(delta, &region->leaf, tr_region_packs(region));
+}
+
+/* Blocks that have a value: a place, or live in a pack. */
+static void valued(const struct tr_region *region, u64 *mask)
+{
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 w;
+
+	memset(mask, 0, TR_LEAF_WORDS * sizeof(*mask));
+	if (packs)
+		tr_packs_mask(packs, mask);
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		mask[w] |= region->leaf.present[w];
 }
 
 /*
@@ -63,10 +82,12 @@ static void load_delta(struct terrace *tr, struct tr_region *region, const struc
  */
 static void settle_gone(struct tr_build *build)
 {
+	u64 mask[TR_LEAF_WORDS];
 	u32 w;
 
+	valued(build->region, mask);
 	for (w = 0; w < TR_LEAF_WORDS; w++) {
-		build->gone[w] &= build->region->leaf.present[w];
+		build->gone[w] &= mask[w];
 		if (build->delta)
 			build->gone[w] &= ~build->delta->kept[w];
 	}
@@ -82,10 +103,9 @@ static int build_from(struct terrace *tr, struct tr_build *build, const void *pa
 			return err;
 		tr_map_gone(page, bytes, build->gone);
 	}
-	if (build->delta)
-		load_delta(tr, build->region, build->delta);
+	err = build->delta ? load_delta(tr, build->region, build->delta) : 0;
 	settle_gone(build);
-	return 0;
+	return err;
 }
 
 int tr_region_build(struct terrace *tr, u64 number, bool create, struct tr_build *build)
@@ -121,16 +141,17 @@ bool tr_build_discard(struct tr_build *build, u64 seq)
 {
 	const struct tr_delta *delta = build->delta;
 	const u64 *kept = NULL;
-	u64 gone = 0;
+	u64 mask[TR_LEAF_WORDS], gone = 0;
 	u32 w;
 
 	if (delta && delta->discard_seq >= seq) {
 		seq = delta->discard_seq;
 		kept = delta->kept;
 	}
+	valued(build->region, mask);
 	for (w = 0; w < TR_LEAF_WORDS; w++) {
 		if (seq > build->page_seq)
-			build->gone[w] = build->region->leaf.present[w] & ~(kept ? kept[w] : 0);
+			build->gone[w] = mask[w] & ~(kept ? kept[w] : 0);
 		gone |= build->gone[w];
 	}
 	return gone;
@@ -156,7 +177,7 @@ static u32 free_gone(struct terrace *tr, struct tr_build *build, bool records)
 		if (records)
 			used += tr_region_unmap__f(tr, region, i, end - i);
 		else
-			tr_leaf_clear(&region->leaf, i, end - i);
+			tr_region_forget__f(region, i, end - i);
 	}
 	spin_unlock_irqrestore(&region->lock, flags);
 	return used;

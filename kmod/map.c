@@ -29,11 +29,28 @@ static enum tr_verdict go(struct tr_io *io, struct tr_tier *tier, u8 kind, u64 i
 	return TR_GO;
 }
 
-static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 place)
+static enum tr_verdict route_packed(struct terrace *tr, struct tr_io *io, u64 place, u32 how)
+{
+	struct tr_tier *tier = &tr->tier[tr_place_tier(place)];
+
+	if (!(how & TR_HOW_DEFERRED))
+		return TR_LOAD;		/* not decompressed here */
+	if (unlikely(tier->missing))
+		return TR_ERROR;
+	this_cpu_inc(tr->stats->packed_reads);
+	this_cpu_inc(tr->stats->reads[tier->number]);
+	go(io, tier, TR_IO_READ, tr_place_index(place));
+	return TR_PACKED;
+}
+
+static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 place, u32 how,
+				  const struct tr_pack_ref *ref)
 {
 	struct tr_tier *tier;
 
 	if (place == TR_NO_PLACE) {
+		if (unlikely(ref->id))
+			return route_packed(tr, io, ref->place, how);
 		this_cpu_inc(tr->stats->read_zeros);
 		return TR_ZERO;
 	}
@@ -152,7 +169,8 @@ static bool takes_overwrites(const struct tr_tier *tier)
 }
 
 static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct tr_region *region,
-				   u32 i, u32 *nr, u64 place, u16 rflags, u32 how)
+				   u32 i, u32 *nr, u64 place, u16 rflags, u32 how,
+				   struct tr_pack_ref *ref)
 {
 	struct tr_tier *tier;
 	unsigned long flags;
@@ -161,7 +179,8 @@ static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct 
 		return TR_ERROR;
 	if (unlikely(region == &tr->empty))
 		return TR_LOAD;
-	if (place == TR_NO_PLACE || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
+	/* A clean slot stays what its pack says: it is not written in place. */
+	if (place == TR_NO_PLACE || ref->id || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
 		return route_new(tr, io, region, i, nr, how);
 
 	if (unlikely(rflags & TR_REGION_MOVING)) {
@@ -172,8 +191,9 @@ static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct 
 		if (region->flags & TR_REGION_MOVING)
 			mark_raced__f(region, i, *nr);
 		*nr = tr_leaf_run(&region->leaf, i, *nr, &place);
+		*nr = tr_region_find_pack(region, i, *nr, ref);
 		spin_unlock_irqrestore(&region->lock, flags);
-		if (place == TR_NO_PLACE || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
+		if (place == TR_NO_PLACE || ref->id || !takes_overwrites(&tr->tier[tr_place_tier(place)]))
 			return route_new(tr, io, region, i, nr, how);
 	}
 	/* Durable data at a place that no durable record names would be lost:
@@ -189,7 +209,8 @@ static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct 
 	return go(io, tier, TR_IO_PLACE, tr_place_index(place));
 }
 
-enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how)
+enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
+			 struct tr_pack_ref *ref)
 {
 	struct tr_region *region = tr_region_find(tr, block >> TERRACE_REGION_SHIFT);
 	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
@@ -203,6 +224,8 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 	do {
 		seq = read_seqcount_begin(&region->seq);
 		n = tr_leaf_run(&region->leaf, i, *nr, &place);
+		if (place == TR_NO_PLACE || (how & TR_HOW_WRITE))
+			n = tr_region_find_pack(region, i, n, ref);
 		flags = READ_ONCE(region->flags);
 	} while (read_seqcount_retry(&region->seq, seq));
 	if (unlikely(flags & TR_REGION_LOST))
@@ -210,8 +233,8 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 	*nr = n;
 	touch(tr, region);
 	if (how & TR_HOW_WRITE)
-		return route_write(tr, io, region, i, nr, place, flags, how);
-	return route_read(tr, io, place);
+		return route_write(tr, io, region, i, nr, place, flags, how, ref);
+	return route_read(tr, io, place, how, ref);
 }
 
 /* --- streams --------------------------------------------------------------------- */
@@ -267,6 +290,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 {
 	struct tr_io *io = tr_io_of(bio);
 	enum tr_verdict verdict;
+	struct tr_pack_ref ref;
 	u64 block;
 	u32 nr, all, how;
 
@@ -286,7 +310,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	how = how_of(tr, bio, block, nr);
 
 	rcu_read_lock();
-	verdict = tr_route(tr, io, block, &nr, how);
+	verdict = tr_route(tr, io, block, &nr, how, &ref);
 	rcu_read_unlock();
 	switch (verdict) {
 	case TR_GO:

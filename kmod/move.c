@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "terrace.h"
+#include "packs.h"
 
 struct piece {			/* blocks that lie together, before and after */
 	u16 i, n;
@@ -38,7 +38,7 @@ struct work_area {
 	void *data;
 };
 
-static int move_begin(struct terrace *tr, struct tr_move *move)
+int tr_move_begin(struct terrace *tr, struct tr_move *move)
 {
 	struct tr_region *region = tr_region_get(tr, move->number, false);
 	unsigned long flags;
@@ -62,7 +62,7 @@ static int move_begin(struct terrace *tr, struct tr_move *move)
 	return 0;
 }
 
-static void move_end(struct tr_move *move)
+void tr_move_end(struct tr_move *move)
 {
 	struct tr_region *region = move->region;
 	unsigned long flags;
@@ -264,8 +264,38 @@ static void give_places_back(struct terrace *tr, const struct tr_move *move, str
 					   area->piece[k].n, true);
 }
 
+/* A clean slot goes without being moved: its pack has the block. */
+static void drop_clean(struct terrace *tr, struct tr_move *move)
+{
+	struct tr_region *region = move->region;
+	u32 i, n, used = 0, credits = TERRACE_REGION_BLOCKS;
+	struct tr_pack_ref ref;
+	unsigned long flags;
+	bool packs;
+	u64 place;
+
+	rcu_read_lock();
+	packs = tr_region_packs(region);
+	rcu_read_unlock();
+	if (!packs || tr_journal_reserve_wait(tr, credits))
+		return;
+	spin_lock_irqsave(&region->lock, flags);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		n = tr_region_find_pack(region, i, n, &ref);
+		if (!ref.id || !wanted(move, place))
+			continue;
+		used += tr_packed__f(tr, region, ref.id, i, n);
+		move->moved += n;
+	}
+	spin_unlock_irqrestore(&region->lock, flags);
+	tr_journal_unreserve(tr, credits - used);
+}
+
 static void move_one(struct terrace *tr, struct tr_move *move, struct work_area *area)
 {
+	if (move->chunk == TR_ANY_CHUNK)
+		drop_clean(tr, move);
 	snapshot(move, area);
 	if (!area->nr_blocks)
 		return;
@@ -300,14 +330,14 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 	u32 k;
 
 	for (k = 0; k < nr; k++)
-		move[k].err = area ? move_begin(tr, &move[k]) : -ENOMEM;
+		move[k].err = area ? tr_move_begin(tr, &move[k]) : -ENOMEM;
 	if (!area)
 		return;
 	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);
 	for (k = 0; k < nr; k++) {
 		if (!move[k].err)
 			move_one(tr, &move[k], area);
-		move_end(&move[k]);
+		tr_move_end(&move[k]);
 	}
 	kvfree(area);
 }

@@ -34,6 +34,7 @@ struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high)
 	 */
 	array = kmalloc(bytes, GFP_NOIO | __GFP_NOFAIL);
 	array->bytes = bytes;
+	array->packs = NULL;
 	atomic64_add(bytes, &tr->memory);
 	return array;
 }
@@ -44,6 +45,59 @@ static void array_free(struct terrace *tr, struct tr_array *array)
 		return;
 	atomic64_sub(array->bytes, &tr->memory);
 	kfree_rcu(array, rcu);
+}
+
+/* --- packs ------------------------------------------------------------------ */
+
+struct tr_packs *tr_region_packs(const struct tr_region *region)
+{
+	u32 *low = READ_ONCE(region->leaf.low);
+	struct tr_packs_memory *memory;
+
+	memory = low ? READ_ONCE(container_of(low, struct tr_array, low[0])->packs) : NULL;
+	return memory ? &memory->packs : NULL;
+}
+
+static u32 packs_bytes(u32 cap)
+{
+	return offsetof(struct tr_packs_memory, packs) + tr_packs_bytes(cap);
+}
+
+static void packs_free(struct terrace *tr, struct tr_packs_memory *memory)
+{
+	if (!memory)
+		return;
+	atomic64_sub(packs_bytes(memory->packs.cap), &tr->memory);
+	kfree_rcu(memory, rcu);
+}
+
+void tr_region_packs_grow(struct terrace *tr, struct tr_region *region, u32 cap)
+{
+	struct tr_packs_memory *fresh, *old = NULL;
+	struct tr_packs *packs;
+	unsigned long flags;
+
+	if (!region->leaf.low)
+		tr_region_grow(tr, region, 1, false);	/* something to hang them on */
+	fresh = kmalloc(packs_bytes(cap), GFP_NOIO | __GFP_NOFAIL);
+	tr_packs_init(&fresh->packs, cap);
+	atomic64_add(packs_bytes(cap), &tr->memory);
+	spin_lock_irqsave(&region->lock, flags);
+	packs = tr_region_packs(region);
+	if (packs && packs->cap >= cap) {
+		old = fresh;
+	} else {
+		if (packs) {
+			tr_packs_copy(&fresh->packs, packs);
+			old = container_of(packs, struct tr_packs_memory, packs);
+		}
+		write_seqcount_begin(&region->seq);
+		/* pairs with the dependent loads in tr_region_packs() */
+		smp_store_release(&array_of(&region->leaf)->packs, fresh);
+		write_seqcount_end(&region->seq);
+	}
+	spin_unlock_irqrestore(&region->lock, flags);
+	packs_free(tr, old);
 }
 
 static void region_init(struct tr_region *region, u64 number)
@@ -75,6 +129,8 @@ static void region_free_rcu(struct rcu_head *rcu)
 
 void tr_region_free(struct terrace *tr, struct tr_region *region)
 {
+	if (region->leaf.low)
+		packs_free(tr, array_of(&region->leaf)->packs);
 	array_free(tr, array_of(&region->leaf));
 	atomic64_sub(sizeof(*region), &tr->memory);
 	region->pool = &tr->region_pool;
@@ -175,6 +231,7 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 
 	spin_lock_irqsave(&region->lock, flags);
 	old = array_of(leaf);
+	fresh->packs = old ? old->packs : NULL;
 	write_seqcount_begin(&region->seq);
 	/* Refused when somebody has put in a larger one that is in use; then
 	 * there is room, and whoever still needs more asks again.
@@ -201,8 +258,15 @@ void tr_region_mark_dirty__f(struct terrace *tr, struct tr_region *region, u64 f
 	spin_unlock(&tr->dirty_lock);
 }
 
-static u64 region_record__f(struct terrace *tr, struct tr_region *region, u8 type,
-			    u32 i, u32 n, u64 new, u64 old)
+void tr_region_record__f(struct terrace *tr, struct tr_region *region,
+			 const struct tr_record *record)
+{
+	region->last_seq = tr_journal_append(tr, record);
+	tr_region_mark_dirty__f(tr, region, region->last_seq);
+}
+
+static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 type,
+			     u32 i, u32 n, u64 new, u64 old)
 {
 	struct tr_record record = {
 		.type = type,
@@ -212,54 +276,69 @@ static u64 region_record__f(struct terrace *tr, struct tr_region *region, u8 typ
 		.old = old,
 	};
 
-	region->last_seq = tr_journal_append(tr, &record);
-	return region->last_seq;
+	tr_region_record__f(tr, region, &record);
 }
 
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place)
 {
+	struct tr_packs *packs = tr_region_packs(region);
 	u32 credits = 0, done = 0, m;
-	u64 first = 0, seq, old;
+	u64 old;
 	int err;
 
 	lockdep_assert_held(&region->lock);
-	for (; done < n; done += m) {
+	for (; done < n; done += m, credits++) {
 		m = tr_leaf_run(&region->leaf, i + done, n - done, &old);
-		seq = region_record__f(tr, region, TERRACE_RECORD_MAP, i + done, m,
-				       tr_place_add(place, done), old);
-		if (!credits++)
-			first = seq;
+		blocks_record__f(tr, region, TERRACE_RECORD_MAP, i + done, m,
+				 tr_place_add(place, done), old);
 	}
 	write_seqcount_begin(&region->seq);
 	err = tr_leaf_set(&region->leaf, i, n, place);
+	if (packs)
+		tr_packs_clear(packs, i, n);
 	write_seqcount_end(&region->seq);
 	WARN_ON_ONCE(err);
-	tr_region_mark_dirty__f(tr, region, first);
 	return credits;
+}
+
+/* The run at @i that is at one place, or live in one pack, or neither. */
+static u32 old_run__f(struct tr_region *region, struct tr_packs *packs, u32 i, u32 n,
+		      u64 *place, u32 *pack)
+{
+	n = tr_leaf_run(&region->leaf, i, n, place);
+	*pack = TR_NO_PACK;
+	return packs ? tr_packs_run(packs, i, n, pack) : n;
 }
 
 u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n)
 {
-	u32 credits = 0, done = 0, m;
-	u64 first = 0, seq, old;
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 credits = 0, done = 0, m, pack;
+	u64 old;
 
 	lockdep_assert_held(&region->lock);
 	for (; done < n; done += m) {
-		m = tr_leaf_run(&region->leaf, i + done, n - done, &old);
-		if (old == TR_NO_PLACE)
+		m = old_run__f(region, packs, i + done, n - done, &old, &pack);
+		if (old == TR_NO_PLACE && pack == TR_NO_PACK)
 			continue;
-		seq = region_record__f(tr, region, TERRACE_RECORD_UNMAP, i + done, m,
-				       TR_NO_PLACE, old);
-		if (!credits++)
-			first = seq;
+		blocks_record__f(tr, region, TERRACE_RECORD_UNMAP, i + done, m, TR_NO_PLACE, old);
+		credits++;
 	}
 	if (!credits)
 		return 0;
+	tr_region_forget__f(region, i, n);
+	return credits;
+}
+
+void tr_region_forget__f(struct tr_region *region, u32 i, u32 n)
+{
+	struct tr_packs *packs = tr_region_packs(region);
+
 	write_seqcount_begin(&region->seq);
 	tr_leaf_clear(&region->leaf, i, n);
+	if (packs)
+		tr_packs_clear(packs, i, n);
 	write_seqcount_end(&region->seq);
-	tr_region_mark_dirty__f(tr, region, first);
-	return credits;
 }
 
 /* --- eviction ------------------------------------------------------------------ */

@@ -8,11 +8,20 @@
 
 #include "terrace.h"
 
-/* The arrays of a leaf, in one piece: low[cap], then high[cap] if needed. */
+/* The arrays of a leaf, in one piece: low[cap], then high[cap] if needed. The
+ * region's packs hang on it, so that regions without them pay nothing; they
+ * go along when the array is replaced.
+ */
 struct tr_array {
 	struct rcu_head rcu;
+	struct tr_packs_memory *packs;
 	u32 bytes;
 	u32 low[];
+};
+
+struct tr_packs_memory {
+	struct rcu_head rcu;
+	struct tr_packs packs;		/* last: its array follows */
 };
 
 struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high);

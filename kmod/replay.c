@@ -59,7 +59,9 @@ void tr_recover_free_delta(struct terrace *tr, struct tr_delta *delta)
 {
 	if (!delta)
 		return;
-	atomic64_sub(sizeof(*delta) + delta->leaf.cap * 5, &tr->memory);
+	atomic64_sub(sizeof(*delta) + delta->leaf.cap * 5 +
+		     delta->cap_packs * sizeof(*delta->packs), &tr->memory);
+	kfree(delta->packs);
 	kfree(delta->leaf.low);
 	kfree(delta);
 }
@@ -88,13 +90,31 @@ static int delta_grow(struct terrace *tr, struct tr_delta *delta, const struct t
 	return 0;
 }
 
+static int delta_grow_packs(struct terrace *tr, struct tr_delta *delta,
+			    const struct tr_record *record)
+{
+	u32 want = tr_delta_room_packs(delta, record);
+	struct tr_delta_pack *packs;
+
+	if (want <= delta->cap_packs)
+		return 0;
+	want = max(want, 4u);
+	packs = krealloc_array(delta->packs, want, sizeof(*packs), GFP_KERNEL);
+	if (!packs)
+		return -ENOMEM;
+	atomic64_add((want - delta->cap_packs) * sizeof(*packs), &tr->memory);
+	delta->packs = packs;
+	delta->cap_packs = want;
+	return 0;
+}
+
 static int delta_apply(struct terrace *tr, struct tr_delta *delta, const struct tr_record *record,
 		       u64 seq)
 {
 	int err = tr_delta_apply(delta, record, seq);
 
 	if (err == -ENOSPC) {
-		err = delta_grow(tr, delta, record);
+		err = delta_grow_packs(tr, delta, record) ?: delta_grow(tr, delta, record);
 		if (!err)
 			err = tr_delta_apply(delta, record, seq);
 	}
@@ -160,20 +180,13 @@ static void discard_range(struct worker *w, u64 first, u64 end, u64 seq)
 static int replay_record(struct worker *w, const struct tr_record *record)
 {
 	struct terrace *tr = w->replay->tr;
-	u64 region = record->block >> TERRACE_REGION_SHIFT;
 	struct tr_delta *delta;
+	u64 region;
 
-	switch (record->type) {
-	case TERRACE_RECORD_RESIZE:
+	if (record->type == TERRACE_RECORD_DISCARD && !record->old)
+		discard_range(w, record->block, record->block + record->new, w->seq);
+	if (!tr_record_region(record, &region))
 		return 0;
-	case TERRACE_RECORD_DISCARD:
-		if (!record->old)
-			discard_range(w, record->block, record->block + record->new, w->seq);
-		return 0;
-	case TERRACE_RECORD_PACK_ADD:
-	case TERRACE_RECORD_PACK_DROP:
-		return -EOPNOTSUPP;
-	}
 	if (region % w->replay->nr_workers != w->nr)
 		return 0;
 	if (region >= tr->nr_regions)
@@ -419,9 +432,20 @@ static void open_ranges(struct replay *replay)
 	}
 }
 
-/* Finds the range discards, and counts. */
+/* Ids are never used twice, not even those of packs whose records were lost:
+ * far fewer than this were under way.
+ */
+#define PACK_IDS_LOST	(1u << 20)
+
+static void start_pack_ids(struct terrace *tr, u64 newest)
+{
+	atomic64_set(&tr->next_pack, max(tr->super.next_id, newest + 1) + PACK_IDS_LOST);
+}
+
+/* Finds the range discards and the newest pack, and counts. */
 static int survey(struct replay *replay)
 {
+	u64 newest = 0;
 	struct tr_recovery *rec = replay->tr->recovery;
 	struct tr_record record;
 	int err = 0;
@@ -433,13 +457,19 @@ static int survey(struct replay *replay)
 		u32 nr = tr_jblock_nr(block);
 
 		for (i = 0; i < nr && !err; i++) {
-			if (tr_scan_type(block, i) != TERRACE_RECORD_DISCARD)
+			u8 type = tr_scan_type(block, i);
+
+			if (type != TERRACE_RECORD_DISCARD && type != TERRACE_RECORD_PACK_ADD)
 				continue;
 			tr_jblock_record(block, i, &record);
-			err = add_discard(replay, &record, tr_jblock_first_record(block) + i);
+			if (type == TERRACE_RECORD_PACK_ADD)
+				newest = max(newest, record.old);
+			else
+				err = add_discard(replay, &record, tr_jblock_first_record(block) + i);
 		}
 		rec->nr_records += nr;
 	}
+	start_pack_ids(replay->tr, newest);
 	if (replay->nr_ranges)
 		sort(replay->ranges, replay->nr_ranges, sizeof(*replay->ranges), newest_first,
 		     NULL);

@@ -41,9 +41,11 @@ static void add_page(struct terrace *tr, struct tr_batch *batch, struct tr_build
 		     bool gone, u64 generation)
 {
 	struct tr_region *region = build->region;
-	u32 blocks = gone ? tr_map_gone_blocks(&region->leaf, NULL) :
-			    tr_map_page_blocks(&region->leaf, NULL);
-	struct tr_out *out = tr_batch_add(batch, region->leaf.nr ? blocks : 0);
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 blocks = gone ? tr_map_gone_blocks(&region->leaf, packs) :
+			    tr_map_page_blocks(&region->leaf, packs);
+	bool empty = !region->leaf.nr && !(packs && packs->nr);
+	struct tr_out *out = tr_batch_add(batch, empty ? 0 : blocks);
 	unsigned long flags;
 
 	out->tree = tr_tree_of(tr, TERRACE_TREE_MAP, 0);

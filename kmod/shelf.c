@@ -132,6 +132,39 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 	return n;
 }
 
+u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
+{
+	u32 got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
+	unsigned long flags;
+
+	if (got == n)
+		return n;
+	if (got)
+		tr_shelf_abandoned(tr, tier, *index, got, true);
+	/* What is left of this shelf is too short: its owners, and cleaning. */
+	spin_lock_irqsave(&tier->lock, flags);
+	if (tier->shelf[TR_APPEND_MOVES])
+		shelf_advance__f(tier, TR_APPEND_MOVES);
+	spin_unlock_irqrestore(&tier->lock, flags);
+	queue_work(tr->meta_wq, &tr->refill_work);
+	return 0;
+}
+
+/* A run that says itself what it is: no owner block names it. */
+void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n)
+{
+	struct tr_shelf *shelf;
+	unsigned long flags;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	shelf = shelf_of__f(tier, index);
+	if (!WARN_ON_ONCE(!shelf)) {
+		shelf->unpublished -= n;
+		shelf->gets--;
+	}
+	spin_unlock_irqrestore(&tier->lock, flags);
+}
+
 void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
 			bool last)
 {

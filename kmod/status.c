@@ -35,6 +35,21 @@ static u64 new_writes(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, new_writes);
 }
 
+static u64 packed_reads(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, packed_reads);
+}
+
+static u64 pack_reads(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, pack_reads);
+}
+
+static u64 index_reads(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, index_reads);
+}
+
 static u64 throttled(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, throttled);
@@ -196,6 +211,9 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("new", " new=", new_writes),
 	NUMBER("deferred", " deferred=", deferred),
 	NUMBER("throttled", " throttled=", throttled),
+	NUMBER("packed_reads", " packed=", packed_reads),
+	NUMBER("pack_reads", NULL, pack_reads),
+	NUMBER("index_reads", NULL, index_reads),
 	NUMBER("moved", " moved=", moved),
 	NUMBER("left_out", " left_out=", left_out),
 	NUMBER("journal_used", " journal=", journal_used),

@@ -114,6 +114,19 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place);
 u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n);
 
+/* Reads as nothing from now on, without a record. */
+void tr_region_forget__f(struct tr_region *region, u32 i, u32 n);
+
+/* The region's packs, NULL: none. Under rcu_read_lock or region->lock. */
+struct tr_packs *tr_region_packs(const struct tr_region *region);
+/* Room for @cap packs in all; sleeps. */
+void tr_region_packs_grow(struct terrace *tr, struct tr_region *region, u32 cap);
+/* Drops packs without live blocks, if the journal has room at once (packs.c). */
+void tr_region_drop_packs(struct terrace *tr, struct tr_region *region);
+/* Appends @record (one credit) and marks the region dirty. */
+void tr_region_record__f(struct terrace *tr, struct tr_region *region,
+			 const struct tr_record *record);
+
 /* Evicts clean, unused regions until @bytes are freed or none is left. */
 u64 tr_regions_evict(struct terrace *tr, u64 bytes);
 int tr_regions_init(struct terrace *tr);
@@ -248,6 +261,9 @@ bool tr_space_tight(struct terrace *tr);
 /* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
 u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
 		 u64 *index);
+/* All @n in one piece for a move, or none: then the next shelf may have room. */
+u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
+void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a pack */
 /* These two end what tr_shelf_get() began; @last with the last of its blocks.
  * Publish *before* the record is appended: a commit that seals the record
  * must already see the blocks as to be named.
@@ -270,6 +286,10 @@ void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker
 u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
 int tr_shelf_open_for_moves(struct terrace *tr, struct tr_tier *tier);
 void tr_shelves_exit(struct tr_tier *tier);
+
+/* Reading of packs (unpack.c). */
+int tr_packing_init(struct terrace *tr);
+void tr_packing_exit(struct terrace *tr);
 
 /* I/O of kernel buffers (rw.c): begin, rw as often as needed, wait. */
 struct tr_burst {
@@ -344,8 +364,26 @@ struct tr_move {
 #define TR_ANY_CHUNK	(~0u)
 #define TR_MOVE_BATCH	16
 
+/* Pins the region and marks it MOVING. -ENOENT: nothing there; -EBUSY. After
+ * it a grace period; then every write is in raced.
+ */
+int tr_move_begin(struct terrace *tr, struct tr_move *move);
+void tr_move_end(struct tr_move *move);
 /* Runs @nr moves of different regions, one grace period for all. Sleeps. */
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
+
+/* /dev/terrace/NAME, from a start to a stop of the volume (control.c). Sleep. */
+void tr_control_add(struct terrace *tr);
+void tr_control_remove(struct terrace *tr);
+void tr_control_pause(struct terrace *tr);	/* stopping is set: no order runs any more */
+void tr_control_resume(struct terrace *tr);
+
+/*
+ * Writes all that lives on a closed shelf elsewhere (clean.c), so that it is
+ * free after the next commit. Blocks moved, or -ENOSPC, -ENOMEM, -ENOENT
+ * (nothing lives on it), -EBUSY (it is open). Sleeps.
+ */
+s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
 
 /* Makes room by age when nobody else does (janitor.c). */
 void tr_janitor_init(struct terrace *tr);
@@ -599,6 +637,8 @@ struct tr_stats {
 	u64 reads[TERRACE_MAX_TIERS], writes[TERRACE_MAX_TIERS];
 	u64 read_zeros, new_writes, deferred, throttled;
 	u64 moved, left_out;
+	u64 packed_reads;		/* bios, or parts of them, read from packs */
+	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
 };
 
 struct terrace {
@@ -634,12 +674,16 @@ struct terrace {
 	void *owner_block;
 	u64 table_owner[TERRACE_TABLE_OWNERS];			/* janitor */
 
+	atomic64_t next_pack;		/* id of the next pack */
+	struct tr_control *control;	/* NULL: it could not be made */
+	struct tr_packing *packing;	/* codecs, indexes of packs (unpack.c) */
 	atomic64_t memory;		/* bytes of regions, leaves, chunks, pages */
 	struct tr_tunes tunes;
 
 	struct workqueue_struct *io_wq;		/* deferred bios; may load pages */
 	struct workqueue_struct *commit_wq;	/* ordered: commits */
 	struct workqueue_struct *checkpoint_wq;	/* others wait for checkpoints: not theirs */
+	struct workqueue_struct *order_wq;	/* move orders; wait for commits */
 	struct workqueue_struct *meta_wq;	/* checkpoints, frees, refills, eviction */
 	struct work_struct refill_work;
 	struct work_struct evict_work;

@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "terrace.h"
+#include "packs.h"
 
 DEFINE_MUTEX(tr_volumes_mutex);
 static LIST_HEAD(volumes);
@@ -45,6 +45,8 @@ void tr_memory_keep(struct terrace *tr, s64 spare)
 	if (over > 0)
 		tr_chunks_evict(tr, over, 1);
 	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		over -= tr_indexes_evict(tr, over / 2);
 	if (over > 0)
 		tr_regions_evict(tr, over);
 	over = atomic64_read(&tr->memory) - target;
@@ -144,7 +146,9 @@ static int init_queues(struct terrace *tr)
 	tr->commit_wq = alloc_ordered_workqueue("terrace_commit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	tr->checkpoint_wq = alloc_ordered_workqueue("terrace_checkpoint", WQ_MEM_RECLAIM);
 	tr->meta_wq = alloc_workqueue("terrace_meta", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->meta_wq ? 0 : -ENOMEM;
+	tr->order_wq = alloc_workqueue("terrace_order", WQ_UNBOUND, 0);
+	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->meta_wq && tr->order_wq ?
+	       0 : -ENOMEM;
 }
 
 static bool is_read_only(const struct tr_args *args, struct dm_target *ti)
@@ -190,6 +194,8 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 		err = tr_defer_init(tr);
 	if (!err)
 		err = tr_regions_init(tr);
+	if (!err)
+		err = tr_packing_init(tr);
 	tr->stats = alloc_percpu(struct tr_stats);
 	tr->streams = alloc_percpu(struct tr_streams);
 	tr->owner_block = kmalloc(TERRACE_BLOCK_BYTES, GFP_KERNEL);
@@ -221,11 +227,14 @@ static void free_volume(struct terrace *tr)
 		destroy_workqueue(tr->io_wq);
 	if (tr->meta_wq)
 		destroy_workqueue(tr->meta_wq);
+	if (tr->order_wq)
+		destroy_workqueue(tr->order_wq);
 	tr_close(tr);
 	if (tr->region_pool.elements)
 		tr_regions_exit(tr);
 	tr_discards_exit(tr);
 	tr_defer_exit(tr);
+	tr_packing_exit(tr);
 	for (t = 0; t < tr->nr_tiers; t++)
 		tr_space_exit(tr, &tr->tier[t]);
 	free_percpu(tr->stats);
@@ -254,6 +263,7 @@ struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti
 		WRITE_ONCE(tr->mode, TR_MODE_READ_ONLY);
 	list_add(&tr->volumes, &volumes);
 	tr_sysfs_add(tr);
+	tr_control_add(tr);
 	DMINFO("%s: activated in %llu us", tr->name, (ktime_get_ns() - began) / NSEC_PER_USEC);
 	return tr;
 }
@@ -288,6 +298,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
+	tr_control_pause(tr);
 	flush_work(&tr->refill_work);
 	flush_work(&tr->evict_work);
 	if (tr_writable(tr)) {
@@ -306,11 +317,13 @@ void tr_volume_wake(struct terrace *tr)
 	if (tr_writable(tr) && !list_empty(&tr->discards))
 		queue_work(tr->meta_wq, &tr->discard_work);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
+	tr_control_resume(tr);
 }
 
 void tr_volume_stop(struct terrace *tr)
 {
 	list_del(&tr->volumes);
+	tr_control_remove(tr);
 	tr_sysfs_remove(tr);
 	cancel_delayed_work_sync(&tr->tick_work);
 	free_volume(tr);

@@ -109,6 +109,11 @@ int tr_pack_add(struct tr_pack_build *build, const u16 *block, u32 nr, const voi
  */
 int tr_pack_finish(struct tr_pack_build *build, u32 align_blocks, u32 *header_crc);
 
+/* Only now is it known how long the run is, hence where it fits: puts its
+ * place into the finished image.
+ */
+void tr_pack_place(struct tr_pack_build *build, u64 place, u32 *header_crc);
+
 /* --- the index ------------------------------------------------------------- */
 
 /* What a header must be; NULL or zero fields are not compared (salvage). */

@@ -198,7 +198,18 @@ int tr_pack_finish(struct tr_pack_build *build, u32 align_blocks, u32 *header_cr
 	disk->payload_bytes = cpu_to_le32(head->payload_bytes);
 	disk->blocks = cpu_to_le16(blocks);
 	disk->nr_clusters = cpu_to_le16(head->nr_clusters);
-	*header_crc = tr_block_crc(disk, head->bytes, offsetof(struct terrace_pack_disk, crc));
-	disk->crc = cpu_to_le32(*header_crc);
+	tr_pack_place(build, head->place, header_crc);
 	return 0;
+}
+
+void tr_pack_place(struct tr_pack_build *build, u64 place, u32 *header_crc)
+{
+	struct terrace_pack_disk *disk = (void *)build->image;
+
+	build->head.place = place;
+	disk->place = cpu_to_le64(place);
+	disk->crc = 0;
+	*header_crc = tr_block_crc(disk, build->head.bytes,
+				   offsetof(struct terrace_pack_disk, crc));
+	disk->crc = cpu_to_le32(*header_crc);
 }

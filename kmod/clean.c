@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cleaning a shelf: what lives on it is written to the end of the moves' open
+ * shelf; it is free when the last of it has gone.
+ *
+ * Whose blocks lie there? Loose ones are named by the shelf's owner table or
+ * owner blocks, packs say it themselves. Both are hints from an earlier time:
+ * what counts is the map, at which each region's move looks.
+ */
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/vmalloc.h>
+
+#include "order.h"
+#include "packs.h"
+
+#define SCAN_BLOCKS	32		/* read at once in search of packs */
+
+static int by_number(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x == y ? 0 : x < y ? -1 : 1;
+}
+
+/*
+ * The regions that a shelf's blocks belong to, from its owner table, or, when
+ * the shelf was open in a crash, from the owner blocks in it. Owners may be
+ * long gone from here; the move looks at the map.
+ */
+static u32 shelf_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *number)
+{
+	u64 regions = tr_nr_regions(tr);
+	u32 nr, k, out = 0;
+
+	nr = tr_shelf_owners(tr, tier, chunk, number);
+	for (k = 0; k < nr; k++)
+		number[k] >>= TERRACE_REGION_SHIFT;
+	sort(number, nr, sizeof(*number), by_number, NULL);
+	for (k = 0; k < nr; k++)
+		if (number[k] < regions && (!out || number[out - 1] != number[k]))
+			number[out++] = number[k];
+	return out;
+}
+
+/* --- packs ---------------------------------------------------------------- */
+
+struct found {
+	u64 region;
+	struct tr_pack_head head;	/* of the first of its packs */
+};
+
+static bool is_used(struct tr_tier *tier, const struct tr_chunk *chunk, u32 at)
+{
+	bool used;
+
+	spin_lock_irq(&tier->lock);
+	used = chunk->used[at / 64] >> (at % 64) & 1;
+	spin_unlock_irq(&tier->lock);
+	return used;
+}
+
+/* Is there the header of a pack at @at of the shelf? @buf holds @left blocks. */
+static bool header_at(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 at,
+		      const void *buf, u32 left, struct tr_pack_head *head)
+{
+	struct tr_pack_id id = {
+		.volume_uuid = tr->super.volume_uuid,
+		.place = tr_place(tier->number, ((u64)chunk << TERRACE_CHUNK_SHIFT) + at),
+	};
+
+	return !tr_pack_parse(buf, left * TERRACE_BLOCK_BYTES, &id, head);
+}
+
+static void note(struct found *found, u32 *nr, const struct tr_pack_head *head)
+{
+	u32 k;
+
+	for (k = 0; k < *nr; k++)
+		if (found[k].region == head->region)
+			return;
+	found[(*nr)++] = (struct found){ .region = head->region, .head = *head };
+}
+
+/* The regions that have packs on the shelf. -ENOMEM, or an error of the drive. */
+static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct found *found,
+		      u32 max, u32 *nr)
+{
+	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
+	u32 at = 0, from = 0, have = 0, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
+	struct tr_pack_head head;
+	void *buf;
+	int err = 0;
+
+	*nr = 0;
+	if (IS_ERR(bits))
+		return PTR_ERR(bits);
+	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	if (!buf)
+		err = -ENOMEM;
+	while (at < end && *nr < max && !err) {
+		if (!is_used(tier, bits, at)) {
+			at++;
+			continue;
+		}
+		if (at < from || at + min(TERRACE_PACK_HEADER_BLOCKS, end - at) > from + have) {
+			from = at;
+			have = min_t(u32, SCAN_BLOCKS, end - at);
+			err = tr_rw(tier->bdev, tier->data_sector +
+				    (first + from) * TERRACE_BLOCK_SECTORS, buf,
+				    have * TERRACE_BLOCK_BYTES, REQ_OP_READ);
+			if (err)
+				break;
+		}
+		if (header_at(tr, tier, chunk, at, buf + (at - from) * TERRACE_BLOCK_BYTES,
+			      from + have - at, &head)) {
+			note(found, nr, &head);
+			at += head.blocks;
+		} else {
+			at++;
+		}
+	}
+	kvfree(buf);
+	tr_chunk_put(bits);
+	return err;
+}
+
+/* What lives in these regions' packs on the shelf goes into new ones. */
+static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
+		      const struct found *found, u32 nr)
+{
+	struct tr_order *order = kvcalloc(nr, sizeof(*order), GFP_KERNEL);
+	struct tr_order *one[1];
+	s64 moved = 0;
+	u32 k;
+
+	if (!order)
+		return -ENOMEM;
+	for (k = 0; k < nr && tr_writable(tr); k++) {
+		order[k].chunk = chunk;
+		order[k].ask = (struct terrace_move){
+			.region = found[k].region, .cookie = 1, .mode = TERRACE_MOVE_MERGE,
+			.tier_down = tier->number, .codec = found[k].head.codec,
+			.level = found[k].head.codec == TERRACE_CODEC_ZSTD ? found[k].head.level : 0,
+			.shift = found[k].head.shift,
+		};
+		memset(order[k].ask.up, 0xff, sizeof(order[k].ask.up));
+		one[0] = &order[k];
+		tr_orders_run(tr, one, 1);
+		if (!order[k].result.error)
+			moved += order[k].result.packed_bytes / TERRACE_BLOCK_BYTES;
+		if (order[k].result.error == -ENOSPC)
+			break;
+	}
+	kvfree(order);
+	return moved;
+}
+
+static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	u32 max = 512, nr;
+	struct found *found = kvmalloc_array(max, sizeof(*found), GFP_NOIO);
+	s64 moved = -ENOMEM;
+
+	if (!found)
+		return moved;
+	moved = find_packs(tr, tier, chunk, found, max, &nr);
+	if (!moved && nr)
+		moved = move_packs(tr, tier, chunk, found, nr);
+	kvfree(found);
+	return moved;
+}
+
+/* --- loose blocks ------------------------------------------------------------- */
+
+static s64 clean_loose(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
+	u64 *number = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*number), GFP_NOIO);
+	u32 nr = 0, k, m, i;
+	s64 moved = 0;
+
+	if (move && number)
+		nr = shelf_regions(tr, tier, chunk, number);
+	for (k = 0; k < nr && tr_writable(tr); k += m) {
+		for (m = 0; m < TR_MOVE_BATCH && k + m < nr; m++)
+			move[m] = (struct tr_move){
+				.number = number[k + m], .from = tier->number,
+				.to = tier->number, .chunk = chunk,
+			};
+		tr_moves_run(tr, move, m);
+		for (i = 0; i < m; i++)
+			moved += move[i].moved;
+		if (move[m - 1].err == -ENOSPC)
+			break;
+	}
+	kvfree(number);
+	kfree(move);
+	return moved;
+}
+
+s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	s64 loose, packs;
+	bool open;
+	u32 used;
+
+	spin_lock_irq(&tier->lock);
+	open = tr_shelf_is_open__f(tier, chunk);
+	used = tier->chunks[chunk].used;
+	spin_unlock_irq(&tier->lock);
+	if (open)
+		return -EBUSY;
+	if (!used)
+		return -ENOENT;
+	loose = clean_loose(tr, tier, chunk);
+	packs = clean_packs(tr, tier, chunk);
+	return loose > 0 ? loose + max_t(s64, packs, 0) : packs;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Move orders: what order.c offers control.c. */
+#ifndef DM_TERRACE_ORDER_H
+#define DM_TERRACE_ORDER_H
+
+#include "../uapi/terrace.h"
+#include "terrace.h"
+
+#define TR_ORDER_BATCH	16
+
+struct tr_order {
+	struct terrace_move ask;
+	struct terrace_result result;
+	u64 submitted;			/* ktime_get_ns() */
+	bool cancelled;
+	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
+	void *owner;			/* control.c */
+	struct list_head list;
+};
+
+/* May @ask be carried out on this volume at all? 0 or -EINVAL: malformed. */
+int tr_order_check(const struct terrace_move *ask);
+/* Carries out @nr orders, at most TR_ORDER_BATCH; each has its result then. Sleeps. */
+void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr);
+
+#endif

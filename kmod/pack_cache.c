@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Indexes of packs in memory: what makes a cold read one read. An index is
+ * the pack's header, read from its copy on the fastest tier or, if there is
+ * none or it is damaged, from the shelf; it proves itself by id, place and
+ * CRC. Least recently used ones leave when the map's memory limit is reached.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <linux/xarray.h>
+
+#include "packing.h"
+
+static void index_free(struct terrace *tr, struct tr_index *index)
+{
+	atomic64_sub(sizeof(*index) + index->bytes, &tr->memory);
+	kvfree(index);
+}
+
+void tr_index_put(struct terrace *tr, struct tr_index *index)
+{
+	if (index && refcount_dec_and_test(&index->users))
+		index_free(tr, index);
+}
+
+static struct tr_index *find(struct tr_packing *packing, u64 id)
+{
+	struct tr_index *index;
+
+	spin_lock(&packing->lock);
+	index = xa_load(&packing->indexes, id);
+	if (index) {
+		refcount_inc(&index->users);
+		list_move_tail(&index->lru, &packing->lru);
+	}
+	spin_unlock(&packing->lock);
+	return index;
+}
+
+/* Takes @index out of the cache; its users keep it. */
+static void forget__f(struct tr_packing *packing, struct tr_index *index)
+{
+	lockdep_assert_held(&packing->lock);
+	xa_erase(&packing->indexes, index->id);
+	list_del(&index->lru);
+	packing->bytes -= index->bytes;
+}
+
+static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, u32 bytes)
+{
+	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, GFP_NOIO);
+
+	if (!index)
+		return NULL;
+	refcount_set(&index->users, 1);
+	index->id = id;
+	index->bytes = bytes;
+	memcpy(index->data, data, bytes);
+	atomic64_add(sizeof(*index) + bytes, &tr->memory);
+	return index;
+}
+
+/* The cache has a reference of its own. Not there after all: no harm. */
+static void insert(struct terrace *tr, struct tr_index *index)
+{
+	struct tr_packing *packing = tr->packing;
+	int err;
+
+	if (xa_reserve(&packing->indexes, index->id, GFP_NOIO))
+		return;
+	spin_lock(&packing->lock);
+	err = xa_load(&packing->indexes, index->id) ? -EEXIST :
+	      xa_err(xa_store(&packing->indexes, index->id, index, GFP_NOWAIT));
+	if (!err) {
+		refcount_inc(&index->users);
+		list_add_tail(&index->lru, &packing->lru);
+		packing->bytes += index->bytes;
+	}
+	spin_unlock(&packing->lock);
+	tr_memory_check(tr);
+}
+
+void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes)
+{
+	struct tr_index *index = index_new(tr, id, data, bytes);
+
+	if (!index)
+		return;
+	insert(tr, index);
+	tr_index_put(tr, index);
+}
+
+/* Reads and proves the header at @place of which @blocks may be read. */
+static int read_header(struct terrace *tr, const struct tr_pack_ref *ref, u64 place, u32 blocks,
+		       void *buf, struct tr_pack_head *head)
+{
+	struct tr_tier *tier = &tr->tier[tr_place_tier(place)];
+	struct tr_pack_id id = {
+		.volume_uuid = tr->super.volume_uuid, .id = ref->id, .place = ref->place,
+		.region = ref->region, .blocks = ref->blocks, .header_crc = &ref->header_crc,
+	};
+	u32 bytes = blocks * TERRACE_BLOCK_BYTES;
+	int err;
+
+	if (tier->missing)
+		return -EIO;
+	err = tr_rw(tier->bdev, tier->data_sector + tr_place_index(place) * TERRACE_BLOCK_SECTORS,
+		    buf, bytes, REQ_OP_READ);
+	return err ?: tr_pack_parse(buf, bytes, &id, head);
+}
+
+struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
+{
+	struct tr_index *index = find(tr->packing, ref->id);
+	struct tr_pack_head head;
+	int err = -ENOENT;
+	void *buf;
+
+	if (index)
+		return index;
+	buf = kmalloc(TERRACE_PACK_HEADER_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	if (ref->index_place != TR_NO_PLACE)
+		err = read_header(tr, ref, ref->index_place, ref->index_blocks, buf, &head);
+	if (err) {
+		u32 blocks = min_t(u32, ref->blocks, TERRACE_PACK_HEADER_BLOCKS);
+
+		this_cpu_inc(tr->stats->index_reads);
+		err = read_header(tr, ref, ref->place, blocks, buf, &head);
+	}
+	if (err) {
+		DMERR_LIMIT("%s: index of pack %llu of region %llu at tier %u block %llu cannot be read (%d)",
+			    tr->name, ref->id, ref->region, tr_place_tier(ref->place),
+			    tr_place_index(ref->place), err);
+	} else {
+		index = index_new(tr, ref->id, buf, head.bytes);
+		err = index ? 0 : -ENOMEM;
+		if (index)
+			insert(tr, index);
+	}
+	kfree(buf);
+	return err ? ERR_PTR(err) : index;
+}
+
+u64 tr_indexes_evict(struct terrace *tr, u64 bytes)
+{
+	struct tr_packing *packing = tr->packing;
+	struct tr_index *index;
+	u64 freed = 0;
+
+	while (freed < bytes) {
+		spin_lock(&packing->lock);
+		index = list_first_entry_or_null(&packing->lru, struct tr_index, lru);
+		if (index)
+			forget__f(packing, index);
+		spin_unlock(&packing->lock);
+		if (!index)
+			break;
+		freed += index->bytes;
+		tr_index_put(tr, index);
+	}
+	return freed;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packs in the kernel: what packs.c, codec.c, pack_cache.c, unpack.c and
+ * order.c share.
+ */
+#ifndef DM_TERRACE_PACKS_H
+#define DM_TERRACE_PACKS_H
+
+#include "core/pack.h"
+#include "terrace.h"
+
+/* What a reader needs of a pack, copied under RCU. */
+struct tr_pack_ref {
+	u64 id;			/* 0: none */
+	u64 region;
+	u64 place;
+	u64 index_place;
+	u32 header_crc;
+	u16 blocks;
+	u16 index_blocks;
+};
+
+/*
+ * Of blocks @i .. @i + @n - 1, all at one place or at none: how many of the
+ * first share the pack they are live in. *@ref names it. Under RCU, within
+ * the sequence counter; or under region->lock.
+ */
+u32 tr_region_find_pack(const struct tr_region *region, u32 i, u32 n, struct tr_pack_ref *ref);
+
+/* --- packs.c: changes of a region's packs, each with its record(s) --------- */
+
+/* Under region->lock; return the credits they used. */
+u32 tr_pack_add__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack);
+/* Drops every pack that has no live block. */
+u32 tr_packs_drop_dead__f(struct terrace *tr, struct tr_region *region);
+/* Blocks are live in pack @id and nowhere else; their places are given up. At
+ * most @n credits.
+ */
+u32 tr_packed__f(struct terrace *tr, struct tr_region *region, u64 id, u32 i, u32 n);
+/* The same for the blocks in @mask, which have no place: 16 credits at most. */
+u32 tr_packed_mask__f(struct terrace *tr, struct tr_region *region, u64 id, const u64 *mask);
+/* Blocks live in pack @id get clean copies at @place.. (@kept: are there). */
+u32 tr_clean__f(struct terrace *tr, struct tr_region *region, u64 id, u32 i, u32 n, u64 place,
+		bool kept);
+
+/* --- codec.c: LZ4 and zstd of the kernel ------------------------------------ */
+
+struct tr_codec;
+
+struct tr_codec *tr_codec_create(bool compress);	/* sleeps; NULL: no memory */
+void tr_codec_destroy(struct tr_codec *codec);
+int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level);	/* before a pack is built */
+const struct tr_codec_ops *tr_codec_ops(u32 kind);	/* NULL for NONE */
+
+/* --- pack_cache.c: indexes of packs in memory -------------------------------- */
+
+struct tr_index {
+	struct list_head lru;
+	refcount_t users;
+	u64 id;
+	u32 bytes;
+	u8 data[] __aligned(8);	/* the header, parsed */
+};
+
+/* The index of @ref, read if need be. Sleeps; -EIO, -EBADMSG. */
+struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref);
+void tr_index_put(struct terrace *tr, struct tr_index *index);
+/* Puts a copy of @data, a good header, into the cache. */
+void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes);
+u64 tr_indexes_evict(struct terrace *tr, u64 bytes);
+
+/* --- unpack.c: reading -------------------------------------------------------- */
+
+/* One of a fixed number of work areas; waits for one. */
+struct tr_unpacker;
+
+struct tr_unpacker *tr_unpacker_get(struct terrace *tr);
+void tr_unpacker_put(struct terrace *tr, struct tr_unpacker *unpacker);
+
+/* Gives out block @i of the region; data valid until it returns. */
+typedef void (*tr_unpacked_fn)(void *context, u32 i, const void *data);
+
+/*
+ * Reads, checks and decodes the blocks in @mask, which @ref has, cluster by
+ * cluster. The caller holds the tier's epoch, or the region. -EIO, -EBADMSG;
+ * *@bad then gets the block.
+ */
+int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
+	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad);
+/* For a bio: its first @n blocks, from block @i of the region on. */
+int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n);
+
+#endif

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading packed blocks: index, sectors, CRC, decompression up to the block
+ * that is wanted, copy. In a worker, so that no submitter decompresses and all
+ * CPUs do.
+ *
+ * Each reader has a work area: what was read of the run, the cluster as far
+ * as it was decoded, a decompressor. There are two for each CPU, the first
+ * made with the volume, so reads go on when there is no memory; who finds none
+ * waits for one.
+ */
+#include <linux/bitmap.h>
+#include <linux/highmem.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "io.h"
+#include "packing.h"
+
+#define STORED_BYTES	(256u << 10)	/* of a run, read at once */
+#define CLUSTER_BYTES	(TERRACE_BLOCK_BYTES << TERRACE_PACK_MAX_SHIFT)
+
+struct tr_unpacker {
+	struct list_head list;
+	struct tr_codec *codec;
+	void *stored, *cluster;
+	u32 from, to;			/* bytes of the run that are in stored */
+};
+
+/* --- work areas ------------------------------------------------------------------ */
+
+static void unpacker_free(struct tr_unpacker *unpacker)
+{
+	if (!unpacker)
+		return;
+	tr_codec_destroy(unpacker->codec);
+	kvfree(unpacker->stored);
+	kvfree(unpacker->cluster);
+	kfree(unpacker);
+}
+
+static struct tr_unpacker *unpacker_new(void)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct tr_unpacker *unpacker = kzalloc(sizeof(*unpacker), GFP_KERNEL);
+
+	if (unpacker) {
+		unpacker->codec = tr_codec_create(false);
+		unpacker->stored = kvmalloc(STORED_BYTES, GFP_KERNEL);
+		unpacker->cluster = kvmalloc(CLUSTER_BYTES, GFP_KERNEL);
+		if (!unpacker->codec || !unpacker->stored || !unpacker->cluster) {
+			unpacker_free(unpacker);
+			unpacker = NULL;
+		}
+	}
+	memalloc_noio_restore(noio);
+	return unpacker;
+}
+
+static struct tr_unpacker *take_idle(struct tr_packing *packing)
+{
+	struct tr_unpacker *unpacker;
+
+	spin_lock(&packing->lock);
+	unpacker = list_first_entry_or_null(&packing->idle, struct tr_unpacker, list);
+	if (unpacker)
+		list_del(&unpacker->list);
+	spin_unlock(&packing->lock);
+	return unpacker;
+}
+
+/* One more, while there may be. NULL: no. */
+static struct tr_unpacker *take_new(struct tr_packing *packing)
+{
+	struct tr_unpacker *unpacker = NULL;
+	bool may;
+
+	spin_lock(&packing->lock);
+	may = packing->nr_unpackers < packing->max_unpackers;
+	packing->nr_unpackers += may;
+	spin_unlock(&packing->lock);
+	if (may) {
+		unpacker = unpacker_new();
+		if (!unpacker) {
+			spin_lock(&packing->lock);
+			packing->nr_unpackers--;
+			spin_unlock(&packing->lock);
+		}
+	}
+	return unpacker;
+}
+
+struct tr_unpacker *tr_unpacker_get(struct terrace *tr)
+{
+	struct tr_packing *packing = tr->packing;
+	struct tr_unpacker *unpacker = take_idle(packing);
+
+	if (!unpacker)
+		unpacker = take_new(packing);
+	if (!unpacker)
+		wait_event(packing->wait, (unpacker = take_idle(packing)));
+	unpacker->from = 0;
+	unpacker->to = 0;
+	return unpacker;
+}
+
+void tr_unpacker_put(struct terrace *tr, struct tr_unpacker *unpacker)
+{
+	struct tr_packing *packing = tr->packing;
+
+	spin_lock(&packing->lock);
+	list_add(&unpacker->list, &packing->idle);
+	spin_unlock(&packing->lock);
+	wake_up(&packing->wait);
+}
+
+/* --- clusters ----------------------------------------------------------------------- */
+
+struct unpack {
+	struct terrace *tr;
+	const struct tr_pack_ref *ref;
+	struct tr_unpacker *unpacker;
+	const void *index;
+	const struct tr_codec_ops *ops;
+	u64 todo[TR_LEAF_WORDS];
+};
+
+static bool todo(const struct unpack *u, u32 i)
+{
+	return u->todo[i / 64] >> (i % 64) & 1;
+}
+
+/* How far to read beyond @where: what follows closely and is wanted as well. */
+static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u32 from)
+{
+	u32 end = where->offset + where->length, i, shift = 0;
+	struct tr_pack_where next;
+
+	for (i = from; i < TERRACE_REGION_BLOCKS && shift < 64; i++, shift++) {
+		if (!todo(u, i) || !tr_pack_find(u->index, i, &next) || next.offset < where->offset)
+			continue;
+		if (next.offset > end + TERRACE_BLOCK_BYTES ||
+		    next.offset + next.length > where->offset + STORED_BYTES - 2 * TERRACE_BLOCK_BYTES)
+			break;
+		end = max(end, next.offset + next.length);
+	}
+	return end;
+}
+
+/* Bytes [@from, @to) of the run, and what the drive's sectors add. */
+static int read_run(struct unpack *u, u32 from, u32 to)
+{
+	struct tr_tier *tier = &u->tr->tier[tr_place_tier(u->ref->place)];
+	u32 sector = bdev_logical_block_size(tier->bdev);
+	sector_t start = tier->data_sector + tr_place_index(u->ref->place) * TERRACE_BLOCK_SECTORS;
+	int err;
+
+	from = round_down(from, sector);
+	to = min_t(u32, round_up(to, sector), u->ref->blocks * TERRACE_BLOCK_BYTES);
+	u->unpacker->to = 0;
+	err = tr_rw(tier->bdev, start + from / SECTOR_SIZE, u->unpacker->stored, to - from,
+		    REQ_OP_READ);
+	if (err)
+		return err;
+	this_cpu_inc(u->tr->stats->pack_reads);
+	u->unpacker->from = from;
+	u->unpacker->to = to;
+	return 0;
+}
+
+static int fetch(struct unpack *u, const struct tr_pack_where *where, u32 i, const void **stored)
+{
+	struct tr_unpacker *unpacker = u->unpacker;
+	int err = 0;
+
+	if (where->offset < unpacker->from || where->offset + where->length > unpacker->to)
+		err = read_run(u, where->offset, span_end(u, where, i));
+	*stored = unpacker->stored + (where->offset - unpacker->from);
+	return err;
+}
+
+/* The block of the cluster that is wanted and needs most of it. */
+static u32 deepest(const struct unpack *u, u32 i, const u16 *block, u32 nr)
+{
+	while (nr--)
+		if (todo(u, block[nr]))
+			return block[nr];
+	return i;
+}
+
+/* Block @i and whatever else is wanted of its cluster. */
+static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *context)
+{
+	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
+	struct tr_pack_where where;
+	const void *stored;
+	u32 nr, from, to, k;
+	int err;
+
+	if (!tr_pack_find(u->index, i, &where))
+		return -EBADMSG;		/* live in a pack that does not have it */
+	nr = tr_pack_members(u->index, where.cluster, block);
+	tr_pack_find(u->index, deepest(u, i, block, nr), &where);
+	err = fetch(u, &where, i, &stored);
+	if (!err)
+		err = tr_pack_decode(u->index, &where, stored, u->unpacker->cluster, u->ops,
+				     u->unpacker->codec);
+	if (err)
+		return err;
+	tr_pack_filled(&where, &from, &to);
+	for (k = from; k < to; k++) {
+		if (!todo(u, block[k]))
+			continue;
+		fn(context, block[k], u->unpacker->cluster + k * TERRACE_BLOCK_BYTES);
+		u->todo[block[k] / 64] &= ~(1ull << (block[k] % 64));
+	}
+	return 0;
+}
+
+int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
+	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
+{
+	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker };
+	struct tr_index *index = tr_index_get(tr, ref);
+	struct tr_pack_head head;
+	u32 i;
+	int err = 0;
+
+	*bad = find_first_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
+	if (IS_ERR(index))
+		return PTR_ERR(index);
+	u.index = index->data;
+	tr_pack_head(u.index, &head);
+	u.ops = tr_codec_ops(head.codec);
+	memcpy(u.todo, mask, sizeof(u.todo));
+	unpacker->to = 0;
+	for (i = 0; i < TERRACE_REGION_BLOCKS && !err; i++)
+		while (!err && todo(&u, i))
+			err = unpack_cluster(&u, *bad = i, fn, context);
+	if (err)
+		DMERR_LIMIT("%s: block %llu in pack %llu at tier %u block %llu cannot be read (%d)",
+			    tr->name, (ref->region << TERRACE_REGION_SHIFT) + *bad, ref->id,
+			    tr_place_tier(ref->place), tr_place_index(ref->place), err);
+	tr_index_put(tr, index);
+	return err;
+}
+
+/* --- for a bio ------------------------------------------------------------------------ */
+
+struct to_bio {
+	struct bio *bio;
+	u32 first;			/* block at the bio's beginning */
+};
+
+static void copy_to_bio(void *context, u32 i, const void *data)
+{
+	struct to_bio *to = context;
+	struct bvec_iter iter = to->bio->bi_iter;
+	u32 done = 0;
+
+	bio_advance_iter(to->bio, &iter, (i - to->first) * TERRACE_BLOCK_BYTES);
+	while (done < TERRACE_BLOCK_BYTES) {
+		struct bio_vec bv = bio_iter_iovec(to->bio, iter);
+		u32 n = min_t(u32, bv.bv_len, TERRACE_BLOCK_BYTES - done);
+
+		memcpy_to_page(bv.bv_page, bv.bv_offset, data + done, n);
+		bio_advance_iter_single(to->bio, &iter, n);
+		done += n;
+	}
+}
+
+int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n)
+{
+	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
+	struct to_bio to = { .bio = bio, .first = i };
+	u64 mask[TR_LEAF_WORDS] = {};
+	u32 bad;
+	int err;
+
+	bitmap_set((unsigned long *)mask, i, n);
+	err = tr_unpack(tr, ref, mask, unpacker, copy_to_bio, &to, &bad);
+	tr_unpacker_put(tr, unpacker);
+	return err ? -EIO : 0;
+}
+
+/* --- set-up ------------------------------------------------------------------------------ */
+
+int tr_packing_init(struct terrace *tr)
+{
+	struct tr_packing *packing = kzalloc(sizeof(*packing), GFP_KERNEL);
+	struct tr_unpacker *first = unpacker_new();
+
+	if (!packing || !first) {
+		kfree(packing);
+		unpacker_free(first);
+		return -ENOMEM;
+	}
+	spin_lock_init(&packing->lock);
+	xa_init(&packing->indexes);
+	INIT_LIST_HEAD(&packing->lru);
+	INIT_LIST_HEAD(&packing->idle);
+	init_waitqueue_head(&packing->wait);
+	packing->max_unpackers = clamp(2 * num_online_cpus(), 2u, 64u);
+	packing->nr_unpackers = 1;
+	list_add(&first->list, &packing->idle);
+	tr->packing = packing;
+	return 0;
+}
+
+void tr_packing_exit(struct terrace *tr)
+{
+	struct tr_unpacker *unpacker, *next;
+
+	if (!tr->packing)
+		return;
+	tr_indexes_evict(tr, U64_MAX);
+	xa_destroy(&tr->packing->indexes);
+	list_for_each_entry_safe(unpacker, next, &tr->packing->idle, list)
+		unpacker_free(unpacker);
+	kfree(tr->packing);
+	tr->packing = NULL;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * orders: move orders by hand, and at random.
+ *
+ *	orders DEVICE move REGION MODE [up=RANGES] [warm=RANGES] [tier_up=N] [tier_down=N]
+ *	       [codec=none|lz4|zstd] [level=N] [shift=0|2|4] [flags=N]
+ *	orders DEVICE show REGION
+ *	orders DEVICE random COUNT SEED REGIONS [tier_down=N]
+ *	orders DEVICE bad
+ *
+ * move prints the result, one name=value per word; exit status 1 if it failed.
+ * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
+ * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
+ * gives malformed ones; each must be refused.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "terrace.h"
+#include "terrace_format.h"
+
+struct volume {
+	int fd;
+	struct terrace_hello hello;
+	const struct terrace_ring *ring;
+	uint64_t tail;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "orders: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: orders DEVICE move|show|random|bad ... (see the head of orders.c)\n");
+	exit(2);
+}
+
+static void volume_open(struct volume *v, const char *path)
+{
+	memset(v, 0, sizeof(*v));
+	v->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (v->fd < 0)
+		die(path);
+	v->hello.bytes = sizeof(v->hello);
+	v->hello.min_version = TERRACE_ABI_MIN;
+	v->hello.max_version = TERRACE_ABI_MAX;
+	if (ioctl(v->fd, TERRACE_IOC_HELLO, &v->hello))
+		die("HELLO");
+	v->ring = mmap(NULL, v->hello.results_bytes, PROT_READ, MAP_SHARED, v->fd, TERRACE_MAP_RESULTS);
+	if (v->ring == MAP_FAILED)
+		die("mmap of the results");
+}
+
+/* Gives the orders, waits for them. Returns 0 or -errno of the call. */
+static int submit(struct volume *v, struct terrace_move *move, unsigned int nr)
+{
+	struct terrace_submit submit = {
+		.orders = (uintptr_t)move, .nr = nr, .order_bytes = sizeof(*move),
+		.flags = TERRACE_SUBMIT_WAIT, .consumed = v->tail,
+	};
+
+	return ioctl(v->fd, TERRACE_IOC_SUBMIT, &submit) ? -errno : 0;
+}
+
+static const struct terrace_result *next_result(struct volume *v)
+{
+	const struct terrace_result *entry = (const void *)((const char *)v->ring + v->ring->entries_offset);
+	uint64_t head = __atomic_load_n(&v->ring->head, __ATOMIC_ACQUIRE);
+
+	return v->tail == head ? NULL : &entry[v->tail++ & v->ring->mask];
+}
+
+/* ---- by hand ---------------------------------------------------------------- */
+
+static void ranges(uint64_t *map, const char *text)
+{
+	char *end;
+
+	if (!strcmp(text, "all")) {
+		memset(map, 0xff, TERRACE_REGION_WORDS * 8);
+		return;
+	}
+	for (;;) {
+		unsigned long first = strtoul(text, &end, 0), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 0);
+		if (last >= TERRACE_REGION_BLOCKS || first > last)
+			usage();
+		for (; first <= last; first++)
+			map[first / 64] |= 1ull << (first % 64);
+		if (*end != ',')
+			break;
+		text = end + 1;
+	}
+	if (*end)
+		usage();
+}
+
+static const char *const modes[] = { "?", "append", "merge", "raise", "clean", "drop", "scrub" };
+static const char *const codecs[] = { "none", "lz4", "zstd" };
+static const char *const ends[] = { "?", "done", "partly", "no-room", "cancelled", "failed" };
+
+static int number_of(const char *const *names, int nr, const char *name)
+{
+	int k;
+
+	for (k = 0; k < nr; k++)
+		if (!strcmp(names[k], name))
+			return k;
+	usage();
+	return 0;
+}
+
+static void option(struct terrace_move *move, const char *word)
+{
+	const char *value = strchr(word, '=');
+	size_t n = value ? (size_t)(value - word) : 0;
+
+	if (!value)
+		usage();
+	value++;
+	if (!strncmp(word, "up", n))
+		ranges((uint64_t *)move->up, value);
+	else if (!strncmp(word, "warm", n))
+		ranges((uint64_t *)move->warm, value);
+	else if (!strncmp(word, "tier_up", n))
+		move->tier_up = atoi(value);
+	else if (!strncmp(word, "tier_down", n))
+		move->tier_down = atoi(value);
+	else if (!strncmp(word, "codec", n))
+		move->codec = number_of(codecs, 3, value);
+	else if (!strncmp(word, "level", n))
+		move->level = atoi(value);
+	else if (!strncmp(word, "shift", n))
+		move->shift = atoi(value);
+	else if (!strncmp(word, "flags", n))
+		move->flags = strtoul(value, NULL, 0);
+	else
+		usage();
+}
+
+static int do_move(struct volume *v, int argc, char **argv)
+{
+	struct terrace_move move = { .cookie = 1 };
+	const struct terrace_result *r;
+	int k, err;
+
+	if (argc < 2)
+		usage();
+	move.region = strtoull(argv[0], NULL, 0);
+	move.mode = number_of(modes, 7, argv[1]);
+	for (k = 2; k < argc; k++)
+		option(&move, argv[k]);
+	err = submit(v, &move, 1);
+	if (err) {
+		errno = -err;
+		die("SUBMIT");
+	}
+	r = next_result(v);
+	if (!r)
+		die("no result");
+	printf("status=%s error=%s down=%u up=%u dropped=%u raced=%u unreadable=%u raw=%u packs=%u packed_bytes=%llu\n",
+	       ends[r->status], r->error ? strerrorname_np(-r->error) : "0", r->down, r->up, r->dropped,
+	       r->raced, r->unreadable, r->raw, r->packs, (unsigned long long)r->packed_bytes);
+	return r->error ? 1 : 0;
+}
+
+static unsigned int bits(const __u64 *map)
+{
+	unsigned int k, n = 0;
+
+	for (k = 0; k < TERRACE_REGION_WORDS; k++)
+		n += __builtin_popcountll(map[k]);
+	return n;
+}
+
+static int do_show(struct volume *v, int argc, char **argv)
+{
+	struct terrace_region region;
+	struct terrace_regions ask = {
+		.nr = 1, .region_bytes = sizeof(region), .regions = (uintptr_t)&region,
+	};
+
+	if (argc != 1)
+		usage();
+	ask.first = strtoull(argv[0], NULL, 0);
+	if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask))
+		die("REGIONS");
+	printf("present=%u fast=%u packed=%u packs=%u\n", bits(region.present), bits(region.fast),
+	       bits(region.packed), region.nr_packs);
+	return 0;
+}
+
+/* ---- at random ---------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void random_map(uint64_t *map)
+{
+	unsigned int kind = rnd() % 5, k;
+
+	for (k = 0; k < TERRACE_REGION_WORDS; k++)
+		map[k] = kind == 0 ? 0 : kind == 1 ? ~0ull : kind == 2 ? rnd() : kind == 3 ? rnd() & rnd() & rnd() :
+			 rnd() % 2 ? ~0ull : 0;
+}
+
+static void random_move(struct terrace_move *move, uint64_t regions, unsigned int down)
+{
+	static const uint8_t mode[] = {
+		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_RAISE,
+		TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB,
+	};
+
+	memset(move, 0, sizeof(*move));
+	move->cookie = rnd() | 1;
+	move->region = rnd() % regions;
+	move->mode = mode[rnd() % sizeof(mode)];
+	if (move->mode != TERRACE_MOVE_SCRUB)
+		random_map((uint64_t *)move->up);
+	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
+		random_map((uint64_t *)move->warm);
+		move->tier_down = down;
+		move->codec = rnd() % 3;
+		move->shift = rnd() % 3 * 2;
+		move->level = move->codec == TERRACE_CODEC_ZSTD ? rnd() % 6 : 0;
+	}
+}
+
+static int do_random(struct volume *v, int argc, char **argv)
+{
+	unsigned long count, done = 0, ended[6] = { 0 }, down = 1, hard = 0, blocks_down = 0, blocks_up = 0;
+	struct terrace_move move[16];
+	const struct terrace_result *r;
+	uint64_t regions;
+	int err;
+
+	if (argc < 3)
+		usage();
+	count = strtoul(argv[0], NULL, 0);
+	seed = strtoull(argv[1], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
+	regions = strtoull(argv[2], NULL, 0);
+	if (argc > 3)
+		down = atoi(strchr(argv[3], '=') + 1);
+	while (done < count) {
+		unsigned int nr = rnd() % 16 + 1, k;
+
+		for (k = 0; k < nr; k++)
+			random_move(&move[k], regions, down);
+		err = submit(v, move, nr);
+		if (err) {
+			errno = -err;
+			die("SUBMIT");
+		}
+		while ((r = next_result(v))) {
+			ended[r->status]++;
+			done++;
+			blocks_down += r->down;
+			blocks_up += r->up;
+			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY)
+				continue;
+			printf("region %llu mode %s: %s\n", (unsigned long long)r->region, modes[r->mode],
+			       strerror(-r->error));
+			hard++;
+		}
+	}
+	printf("orders=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu\n", done,
+	       ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up);
+	return hard ? 1 : 0;
+}
+
+/* ---- malformed ------------------------------------------------------------------ */
+
+static int refused(struct volume *v, const char *what, const struct terrace_move *move)
+{
+	struct terrace_move copy = *move;
+	int err = submit(v, &copy, 1);
+
+	if (err == -EINVAL)
+		return 0;
+	printf("%s: %s instead of EINVAL\n", what, err ? strerror(-err) : "taken");
+	return 1;
+}
+
+static int do_bad(struct volume *v)
+{
+	const struct terrace_move good = { .cookie = 7, .mode = TERRACE_MOVE_APPEND, .tier_down = 1 };
+	struct terrace_submit empty = { .order_bytes = sizeof(good) };
+	struct terrace_move bad;
+	int n = 0;
+
+#define BAD(what, field, value) (bad = good, bad.field = (value), n += refused(v, what, &bad))
+	BAD("no cookie", cookie, 0);
+	BAD("mode 0", mode, 0);
+	BAD("mode 7", mode, 7);
+	BAD("codec 3", codec, 3);
+	BAD("shift 1", shift, 1);
+	BAD("shift 6", shift, 6);
+	BAD("unknown flag", flags, 0x80);
+	BAD("reserved0", reserved0, 1);
+	BAD("reserved1", reserved1, 1);
+	BAD("codec of a raise", mode, TERRACE_MOVE_RAISE);
+#undef BAD
+	if (!ioctl(v->fd, TERRACE_IOC_SUBMIT, &empty) || errno != EINVAL)
+		n += printf("no orders: not EINVAL\n");
+	return n ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct volume v;
+
+	if (argc < 3)
+		usage();
+	volume_open(&v, argv[1]);
+	if (!strcmp(argv[2], "move"))
+		return do_move(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "show"))
+		return do_show(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "random"))
+		return do_random(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "bad"))
+		return do_bad(&v);
+	usage();
+}

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every mode and codec of a move order by hand: what goes into packs reads back, is counted, and is given back.
+# vm: mode=functional memory=3G timeout=300 build=oracle,orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+DATA=/dev/shm/data
+
+# order REGION MODE [WORD...]: what came of it is in $said
+order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
+word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<< "$said"; }
+says() { check_eq "$1 of the last order ($said)" "$(word "$1")" "$2"; }
+# state REGION PRESENT PACKED PACKS
+state() {
+	check_eq "region $1" "$(from_ram orders /dev/terrace/vol show "$1")" "present=$2 fast=$2 packed=$3 packs=$4"
+}
+same() { cmp -n $((16 << 20)) "$DATA" "$VOL" || die "$1: data differ"; }
+# change BLOCK COUNT: overwrites blocks, on the volume and in the copy
+change() {
+	dd if=/dev/urandom of=/dev/shm/new bs=4k count="$2" status=none
+	dd if=/dev/shm/new of="$VOL" bs=4k seek="$1" oflag=direct status=none
+	dd if=/dev/shm/new of=$DATA bs=4k seek="$1" conv=notrunc status=none
+}
+
+vol_ram 64 512
+vol_format
+vol_up stream_kb=0
+check_eq "mode of the control device" "$(stat -c %a /dev/terrace/vol)" 600
+from_ram orders /dev/terrace/vol bad || die "malformed orders were taken"
+
+# regions 0 and 1 compress, 2 does not, 3 neither
+python3 -c 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
+dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
+dd if=$DATA of="$VOL" bs=1M oflag=direct status=none
+state 0 1024 0 0
+
+order 0 append tier_down=1 codec=lz4 shift=0
+says down 1024
+[ "$(word packed_bytes)" -lt $((1 << 20)) ] || die "4 MiB of words became $(word packed_bytes) bytes"
+state 0 0 1024 1
+order 1 append tier_down=1 codec=zstd level=5 shift=4 up=0-99
+says down 924
+state 1 100 924 1
+order 2 append tier_down=1 codec=lz4 shift=4 warm=500-600
+says raw 1024
+order 3 append tier_down=1 codec=none shift=2
+same "after four appends"
+pass "append with each codec"
+
+# clean copies come and go without the pack changing
+order 0 raise up=10-20
+says up 11
+state 0 11 1024 1
+order 0 drop
+says dropped 11
+state 0 0 1024 1
+order 0 raise up=10-20
+change 12 3		# to a new place: the pack keeps the others
+state 0 11 1021 1
+same "after overwriting clean copies"
+change 30 5
+state 0 16 1016 1
+
+# a second pack, then all in one; the hot blocks come up in passing
+order 0 append tier_down=1 codec=lz4 shift=2
+says packs 2
+says down 8
+says dropped 8
+state 0 0 1024 2
+order 0 merge tier_down=1 codec=zstd shift=2 up=40-50
+says packs 1
+says up 11
+state 0 11 1024 1
+order 0 scrub
+same "after a merge"
+pass "raise, drop, merge, scrub"
+
+# what a region has no use for is refused, not done
+
+expect_fail "error=EOPNOTSUPP" from_ram orders /dev/terrace/vol move 0 append tier_up=1 tier_down=0
+expect_fail "error=ERANGE" from_ram orders /dev/terrace/vol move 99999999 append tier_down=1
+expect_fail "error=ENOENT" from_ram orders /dev/terrace/vol move 60 append tier_down=1
+expect_fail "error=EINVAL" from_ram orders /dev/terrace/vol move 0 append tier_down=7
+expect_fail "error=EOPNOTSUPP" from_ram orders /dev/terrace/vol move 0 append tier_down=0
+
+vol_down
+vol_check
+vol_up stream_kb=0
+same "after reopening"
+state 1 100 924 1
+# a discarded block does not come back from its pack, a dead pack's room does
+blkdiscard -o 0 -l $((4 << 20)) "$VOL"
+vol_message commit
+state 0 0 0 1
+vol_message checkpoint
+state 0 0 0 0
+dd if=/dev/zero of=$DATA bs=1M count=4 conv=notrunc status=none
+same "after a discard"
+vol_down
+vol_check
+vol_up
+same "after a discard and reopening"
+vol_down
+pass "packs outlive the volume's stop, discarded blocks do not"
