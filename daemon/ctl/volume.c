@@ -40,6 +40,16 @@ static int choose_label(const struct tr_label *copy, const int *state)
 	return copy[1].generation > copy[0].generation;
 }
 
+/* As bytes on disk: a struct may differ in its padding alone. */
+static bool same_label(const struct tr_label *a, const struct tr_label *b)
+{
+	u64 block[2][TERRACE_BLOCK_BYTES / sizeof(u64)];
+
+	tr_label_encode(block[0], a);
+	tr_label_encode(block[1], b);
+	return !memcmp(block[0], block[1], sizeof(block[0]));
+}
+
 static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 {
 	const struct device *dev = &vol->dev[nr];
@@ -70,7 +80,7 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 		note(findings, where("%s: label", dev->path),
 		     "the copies have generations %llu and %llu: a change was cut off, the newer counts",
 		     copy[0].generation, copy[1].generation);
-	else if (!state[0] && !state[1] && memcmp(&copy[0], &copy[1], sizeof(copy[0])))
+	else if (!state[0] && !state[1] && !same_label(&copy[0], &copy[1]))
 		problem(findings, where("%s: label", dev->path),
 			"the copies differ, both are of generation %llu", copy[0].generation);
 	vol->label[nr] = copy[use];

@@ -20,8 +20,10 @@ static double exp_minus(double x)
 
 	if (x > 700)
 		return 0;
-	for (; x > 0.25; x /= 2)
+	while (x > 0.25) {
+		x /= 2;
 		halvings++;
+	}
 	for (int i = 1; i < 12; i++) {
 		term *= -x / i;
 		sum += term;
