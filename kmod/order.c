@@ -19,74 +19,16 @@
  * live bit away when it ends. So packed blocks are judged by their live bit
  * alone, and a write under way ends in a MAP record behind ours.
  */
-#include <linux/bitmap.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/vmalloc.h>
 
-#include "order.h"
-#include "packs.h"
-
-#define BLOCKS		TERRACE_REGION_BLOCKS
-
-/* What is known of an order while it runs; kept until its commit. */
-struct state {
-	struct tr_move move;
-	u64 place[BLOCKS];
-	u64 pack[BLOCKS];		/* id it was live in, 0: none */
-	u64 fresh[BLOCKS];		/* place on tier_up, of blocks in up */
-	u64 into[TR_LEAF_WORDS], up[TR_LEAF_WORDS], drop[TR_LEAF_WORDS];
-	struct tr_pack_ref ref[TERRACE_PACK_SLOTS];
-	u32 nr_refs;
-	struct tr_pack made;		/* id 0: no pack was written */
-	u64 index;			/* of its run */
-	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
-	void *header;
-	u32 header_bytes, header_blocks;
-	bool merge;
-	bool began;
-};
-
-/* Memory for one order at a time. */
-struct area {
-	struct tr_pack_build build;
-	struct tr_codec *codec;
-	void *data;			/* a region, by block */
-	void *image;
-	u32 image_bytes;
-	void *cluster;
-};
-
-static bool bit(const u64 *map, u32 i)
-{
-	return map[i / 64] >> (i % 64) & 1;
-}
-
-static void set(u64 *map, u32 i)
-{
-	map[i / 64] |= 1ull << (i % 64);
-}
-
-static u32 count(const u64 *map)
-{
-	return bitmap_weight((const unsigned long *)map, BLOCKS);
-}
-
-static struct tr_tier *tier_of(struct terrace *tr, u64 place)
-{
-	return &tr->tier[tr_place_tier(place)];
-}
+#include "order_state.h"
 
 /* --- is it possible? ----------------------------------------------------------- */
 
 static bool mode_packs(u32 mode)
 {
 	return mode == TERRACE_MOVE_APPEND || mode == TERRACE_MOVE_MERGE;
-}
-
-static bool is_zero(const u64 *map)
-{
-	return bitmap_empty((const unsigned long *)map, BLOCKS);
 }
 
 int tr_order_check(const struct terrace_move *ask)
@@ -98,12 +40,12 @@ int tr_order_check(const struct terrace_move *ask)
 		return -EINVAL;
 	if (ask->mode < TERRACE_MOVE_APPEND || ask->mode > TERRACE_MOVE_SCRUB)
 		return -EINVAL;
-	if (!packs && (ask->codec || ask->level || ask->shift || !is_zero(ask->warm)))
+	if (!packs && (ask->codec || ask->level || ask->shift || !tr_bits_none(ask->warm)))
 		return -EINVAL;
 	if (packs && (ask->codec > TERRACE_CODEC_ZSTD || ask->shift > TERRACE_PACK_MAX_SHIFT ||
 		      ask->shift & 1))
 		return -EINVAL;
-	if (ask->mode == TERRACE_MOVE_CLEAN && (!is_zero(ask->up) || ask->tier_up))
+	if (ask->mode == TERRACE_MOVE_CLEAN && (!tr_bits_none(ask->up) || ask->tier_up))
 		return -EINVAL;
 	if ((ask->mode == TERRACE_MOVE_DROP || ask->mode == TERRACE_MOVE_SCRUB) &&
 	    (ask->tier_up || ask->tier_down))
@@ -142,7 +84,7 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 		return -ERANGE;
 	if (packs)
 		err = tier_usable(tr, ask->tier_down, TERRACE_KIND_SHELVES);
-	if (!err && promotes && !is_zero(ask->up))
+	if (!err && promotes && !tr_bits_none(ask->up))
 		err = tier_usable(tr, ask->tier_up, TERRACE_KIND_SLOTS);
 	if (!err && packs && ask->tier_up > ask->tier_down)
 		err = -EXDEV;
@@ -151,7 +93,7 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 
 /* --- snapshot and classes ---------------------------------------------------------- */
 
-static void snapshot(struct state *s)
+static void snapshot(struct tr_order_state *s)
 {
 	struct tr_region *region = s->move.region;
 	struct tr_packs *packs;
@@ -176,35 +118,35 @@ static void snapshot(struct state *s)
 	spin_unlock_irqrestore(&region->lock, flags);
 }
 
-static void classify_block(struct state *s, const struct terrace_move *ask, u32 i)
+static void classify_block(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
 {
-	bool wanted = bit(ask->up, i), live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
+	bool wanted = tr_bit(ask->up, i), live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
 	u32 t = placed ? tr_place_tier(s->place[i]) : 0;
 
 	if (wanted && ask->mode != TERRACE_MOVE_DROP) {
 		if ((live && !placed) || (placed && !live && t > ask->tier_up))
-			set(s->up, i);
+			tr_bit_set(s->up, i);
 		if (s->merge && live)
-			set(s->into, i);
+			tr_bit_set(s->into, i);
 		return;
 	}
 	switch (ask->mode) {
 	case TERRACE_MOVE_APPEND:
 	case TERRACE_MOVE_MERGE:
 		if ((placed && !live && t <= ask->tier_down) || (s->merge && live))
-			set(s->into, i);
+			tr_bit_set(s->into, i);
 		else if (placed && live)
-			set(s->drop, i);
+			tr_bit_set(s->drop, i);
 		break;
 	case TERRACE_MOVE_DROP:
 		if (!wanted && placed && live)
-			set(s->drop, i);
+			tr_bit_set(s->drop, i);
 		break;
 	}
 }
 
 /* Cleaning: what is live in packs of one shelf, and nothing else. */
-static void classify_shelf(struct state *s, u32 chunk)
+static void classify_shelf(struct tr_order_state *s, u32 chunk)
 {
 	u32 i, k;
 
@@ -214,11 +156,11 @@ static void classify_shelf(struct state *s, u32 chunk)
 			continue;
 		for (i = 0; i < BLOCKS; i++)
 			if (s->pack[i] == s->ref[k].id)
-				set(s->into, i);
+				tr_bit_set(s->into, i);
 	}
 }
 
-static void classify(struct state *s, const struct terrace_move *ask)
+static void classify(struct tr_order_state *s, const struct terrace_move *ask)
 {
 	u32 i;
 
@@ -232,195 +174,9 @@ static void classify(struct state *s, const struct terrace_move *ask)
 		classify_block(s, ask, i);
 }
 
-/* --- reading ------------------------------------------------------------------------ */
+/* --- one order ------------------------------------------------------------------------- */
 
-static void *data_of(const struct area *area, u32 i)
-{
-	return area->data + i * TERRACE_BLOCK_BYTES;
-}
-
-static bool to_read(const struct state *s, u32 i)
-{
-	return bit(s->into, i) || bit(s->up, i);
-}
-
-/* Blocks at places that are to be read, in runs. */
-static int read_places(struct terrace *tr, struct state *s, struct area *area,
-		       struct terrace_result *result)
-{
-	struct tr_burst burst;
-	u32 i, n;
-
-	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS; i += n) {
-		n = 1;
-		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
-			continue;
-		while (i + n < BLOCKS && to_read(s, i + n) && !s->pack[i + n] &&
-		       s->place[i + n] == tr_place_add(s->place[i], n))
-			n++;
-		result->read_bytes[tr_place_tier(s->place[i])] += n * TERRACE_BLOCK_BYTES;
-		tr_burst_rw(&burst, tier_of(tr, s->place[i])->bdev,
-			    tier_of(tr, s->place[i])->data_sector +
-			    tr_place_index(s->place[i]) * TERRACE_BLOCK_SECTORS,
-			    data_of(area, i), n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
-	}
-	return tr_burst_wait(&burst);
-}
-
-static void keep_block(void *context, u32 i, const void *data)
-{
-	memcpy(data_of(context, i), data, TERRACE_BLOCK_BYTES);
-}
-
-static int read_packs(struct terrace *tr, struct state *s, struct area *area,
-		      struct terrace_result *result)
-{
-	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
-	u32 k, i, bad = 0;
-	int err = 0;
-
-	for (k = 0; k < s->nr_refs && !err; k++) {
-		u64 mask[TR_LEAF_WORDS] = {};
-
-		for (i = 0; i < BLOCKS; i++)
-			if (to_read(s, i) && s->pack[i] == s->ref[k].id)
-				set(mask, i);
-		if (is_zero(mask))
-			continue;
-		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
-			s->ref[k].blocks * TERRACE_BLOCK_BYTES;
-		err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area, &bad);
-		if (err)
-			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
-	}
-	tr_unpacker_put(tr, unpacker);
-	return err ? -EIO : 0;
-}
-
-/* --- the new pack ------------------------------------------------------------------- */
-
-/* The next blocks of a cluster: @nr of the blocks in into from *@at on, the
- * warm ones first.
- */
-static u32 gather(const struct state *s, const struct terrace_move *ask, u32 *at, u32 nr,
-		  u16 *block)
-{
-	u16 cold[1 << TERRACE_PACK_MAX_SHIFT];
-	u32 warm = 0, colds = 0, k;
-
-	for (; *at < BLOCKS && warm + colds < nr; ++*at) {
-		if (!bit(s->into, *at))
-			continue;
-		if (bit(ask->warm, *at))
-			block[warm++] = *at;
-		else
-			cold[colds++] = *at;
-	}
-	for (k = 0; k < colds; k++)
-		block[warm + k] = cold[k];
-	return warm + colds;
-}
-
-static int build_pack(struct terrace *tr, struct state *s, const struct terrace_move *ask,
-		      struct area *area, struct terrace_result *result)
-{
-	struct tr_pack_build *build = &area->build;
-	u64 cpu = ktime_get_ns();
-	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
-	u32 at = 0, nr, k, crc;
-	int err;
-
-	build->head = (struct tr_pack_head){
-		.id = atomic64_inc_return(&tr->next_pack), .region = s->move.number,
-		.record_seq = READ_ONCE(tr->journal.next_record), .nr_blocks = count(s->into),
-		.codec = ask->codec, .level = ask->level, .shift = ask->shift,
-	};
-	err = tr_codec_level(area->codec, ask->codec, ask->level);
-	if (!err)
-		err = tr_pack_start(build, area->image, area->image_bytes, tr->super.volume_uuid);
-	while (!err && (nr = gather(s, ask, &at, 1u << ask->shift, block))) {
-		for (k = 0; k < nr; k++)
-			memcpy(area->cluster + k * TERRACE_BLOCK_BYTES, data_of(area, block[k]),
-			       TERRACE_BLOCK_BYTES);
-		err = tr_pack_add(build, block, nr, area->cluster, tr_codec_ops(ask->codec),
-				  area->codec);
-		cond_resched();
-	}
-	if (!err)
-		err = tr_pack_finish(build, 1, &crc);
-	result->cpu_nanoseconds += ktime_get_ns() - cpu;
-	result->raw = build->nr_raw << ask->shift;
-	return err;
-}
-
-/* The index once more, where it is read fast; without it packs work as well. */
-static void copy_index(struct terrace *tr, struct state *s)
-{
-	struct tr_tier *tier = &tr->tier[0];
-	u32 got, n = s->header_blocks;
-	u64 index;
-
-	s->index_place = TR_NO_PLACE;
-	if (tier->kind != TERRACE_KIND_SLOTS || tier->missing)
-		return;
-	got = tr_space_get(tr, tier, n, &index);
-	if (got && got < n) {
-		tr_space_put(tr, tier, index, got);
-		return;
-	}
-	if (!got)
-		return;
-	if (tr_rw(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS, s->header,
-		  n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE)) {
-		tr_space_put(tr, tier, index, n);
-		return;
-	}
-	WRITE_ONCE(tier->unflushed, true);
-	s->index_place = tr_place(0, index);
-}
-
-static int write_pack(struct terrace *tr, struct state *s, const struct terrace_move *ask,
-		      struct area *area, struct terrace_result *result)
-{
-	struct tr_tier *tier = &tr->tier[ask->tier_down];
-	struct tr_pack_build *build = &area->build;
-	u32 n = build->head.blocks, tries, crc;
-	int err = -ENOSPC;
-
-	for (tries = 0; tries < 2 && err; tries++) {
-		if (tr_shelf_open_for_moves(tr, tier))
-			return -ENOSPC;
-		if (tr_shelf_get_run(tr, tier, n, &s->index))
-			err = 0;
-	}
-	if (err)
-		return err;
-	tr_pack_place(build, tr_place(tier->number, s->index), &crc);
-	err = tr_rw(tier->bdev, tier->data_sector + s->index * TERRACE_BLOCK_SECTORS, build->image,
-		    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
-	WRITE_ONCE(tier->unflushed, true);
-	if (err) {
-		tr_shelf_abandoned(tr, tier, s->index, n, true);
-		return err;
-	}
-	s->header_bytes = build->head.bytes;
-	s->header_blocks = tr_pack_header_blocks(s->header_bytes);
-	s->header = kmemdup(build->image, s->header_blocks * TERRACE_BLOCK_BYTES,
-			    GFP_NOIO | __GFP_NOFAIL);
-	copy_index(tr, s);
-	s->made = (struct tr_pack){
-		.id = build->head.id, .place = tr_place(tier->number, s->index),
-		.index_place = TR_NO_PLACE, .blocks = n, .header_crc = crc,
-	};
-	result->packed_bytes = n * TERRACE_BLOCK_BYTES;
-	result->written_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
-	return 0;
-}
-
-/* --- upwards ------------------------------------------------------------------------ */
-
-static void give_back_fresh(struct terrace *tr, struct state *s, u32 i)
+static void give_back_fresh(struct terrace *tr, struct tr_order_state *s, u32 i)
 {
 	if (s->fresh[i] == TR_NO_PLACE)
 		return;
@@ -428,224 +184,8 @@ static void give_back_fresh(struct terrace *tr, struct state *s, u32 i)
 	s->fresh[i] = TR_NO_PLACE;
 }
 
-static int write_up(struct terrace *tr, struct state *s, const struct terrace_move *ask,
-		    struct area *area, struct terrace_result *result)
-{
-	struct tr_tier *tier = &tr->tier[ask->tier_up];
-	struct tr_burst burst;
-	u32 i, n, k, got = 0;
-	u64 index;
-	int err;
-
-	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS; i += got) {
-		got = 1;
-		if (!bit(s->up, i))
-			continue;
-		for (n = 1; i + n < BLOCKS && bit(s->up, i + n);)
-			n++;
-		got = tr_space_get(tr, tier, n, &index);
-		if (!got)
-			break;
-		for (k = 0; k < got; k++)
-			s->fresh[i + k] = tr_place(tier->number, index + k);
-		result->written_bytes[tier->number] += got * TERRACE_BLOCK_BYTES;
-		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
-			    data_of(area, i), got * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
-	}
-	err = tr_burst_wait(&burst);
-	WRITE_ONCE(tier->unflushed, true);
-	return err ?: got ? 0 : -ENOSPC;
-}
-
-/* --- commit -------------------------------------------------------------------------- */
-
-/* Is block @i as the snapshot says, so that what was read is its value? */
-static bool unchanged__f(const struct state *s, const struct tr_packs *packs, u32 i)
-{
-	const struct tr_region *region = s->move.region;
-	u32 k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
-
-	if (s->pack[i])
-		return k != TR_NO_PACK && packs->pack[k].id == s->pack[i];
-	return k == TR_NO_PACK && s->place[i] != TR_NO_PLACE && !bit(s->move.raced, i) &&
-	       tr_leaf_get(&region->leaf, i) == s->place[i];
-}
-
-/* Runs of blocks in @map, all with the same answer of tr_leaf_get() being there. */
-static u32 run_in(const u64 *map, u32 i)
-{
-	u32 n = 1;
-
-	while (i + n < BLOCKS && bit(map, i + n))
-		n++;
-	return n;
-}
-
-/* The new pack: who is in it lives there now. Credits used. */
-static u32 commit_pack__f(struct terrace *tr, struct state *s, const struct terrace_move *ask,
-			  struct terrace_result *result)
-{
-	struct tr_region *region = s->move.region;
-	u64 gone[TR_LEAF_WORDS] = {}, masked[TR_LEAF_WORDS] = {}, kept[TR_LEAF_WORDS] = {};
-	u32 i, n, used = 0, ok = 0;
-	u64 place;
-
-	for (i = 0; i < BLOCKS; i++) {
-		if (!bit(s->into, i))
-			continue;
-		if (!unchanged__f(s, tr_region_packs(region), i)) {
-			result->raced++;
-			continue;
-		}
-		ok++;
-		if (tr_leaf_get(&region->leaf, i) == TR_NO_PLACE)
-			set(masked, i);
-		else if (s->pack[i] && bit(ask->up, i))
-			set(kept, i);
-		else
-			set(gone, i);
-	}
-	if (!ok)
-		return 0;
-	used += tr_pack_add__f(tr, region, &s->made);
-	if (s->index_place != TR_NO_PLACE) {
-		struct tr_record record = {
-			.type = TERRACE_RECORD_INDEX_ADD, .nr = s->header_blocks,
-			.block = region->number, .new = s->index_place, .old = s->made.id,
-		};
-
-		tr_region_record__f(tr, region, &record);
-		write_seqcount_begin(&region->seq);
-		tr_packs_index(tr_region_packs(region), s->made.id, s->index_place,
-			       s->header_blocks);
-		write_seqcount_end(&region->seq);
-		used++;
-	}
-	for (i = 0; i < BLOCKS; i += n) {
-		n = 1;
-		if (bit(gone, i)) {
-			n = run_in(gone, i);
-			used += tr_packed__f(tr, region, s->made.id, i, n);
-			result->down += n;
-		} else if (bit(kept, i)) {
-			n = tr_leaf_run(&region->leaf, i, run_in(kept, i), &place);
-			used += tr_clean__f(tr, region, s->made.id, i, n, place, true);
-		}
-	}
-	return used + tr_packed_mask__f(tr, region, s->made.id, masked);
-}
-
-static u32 commit_up__f(struct terrace *tr, struct state *s, struct terrace_result *result)
-{
-	struct tr_region *region = s->move.region;
-	struct tr_packs *packs = tr_region_packs(region);
-	u32 i, k, used = 0;
-
-	for (i = 0; i < BLOCKS; i++) {
-		if (s->fresh[i] == TR_NO_PLACE)
-			continue;
-		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
-		/* A packed block may by now live in the pack that this order made. */
-		if (s->pack[i] ? k == TR_NO_PACK || (packs->pack[k].id != s->pack[i] &&
-						     packs->pack[k].id != s->made.id) ||
-				 tr_leaf_has(&region->leaf, i)
-			       : !unchanged__f(s, packs, i)) {
-			result->raced++;
-			continue;
-		}
-		if (s->pack[i])
-			used += tr_clean__f(tr, region, packs->pack[k].id, i, 1, s->fresh[i], false);
-		else
-			used += tr_region_map__f(tr, region, i, 1, s->fresh[i]);
-		s->fresh[i] = TR_NO_PLACE;
-		result->up++;
-	}
-	return used;
-}
-
-static u32 commit_drop__f(struct terrace *tr, struct state *s, struct terrace_result *result)
-{
-	struct tr_region *region = s->move.region;
-	u32 i, n, used = 0;
-
-	for (i = 0; i < BLOCKS; i += n) {
-		n = 1;
-		if (!bit(s->drop, i) || !unchanged__f(s, tr_region_packs(region), i) ||
-		    !tr_leaf_has(&region->leaf, i))
-			continue;
-		while (i + n < BLOCKS && bit(s->drop, i + n) && s->pack[i + n] == s->pack[i] &&
-		       unchanged__f(s, tr_region_packs(region), i + n) &&
-		       tr_leaf_has(&region->leaf, i + n))
-			n++;
-		used += tr_packed__f(tr, region, s->pack[i], i, n);
-		result->dropped += n;
-	}
-	return used;
-}
-
-static u32 nr_fresh(const struct state *s)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < BLOCKS; i++)
-		n += s->fresh[i] != TR_NO_PLACE;
-	return n;
-}
-
-/* Room in the leaf for what goes up. */
-static void reserve_leaf(struct terrace *tr, struct tr_region *region, u32 n)
-{
-	unsigned long flags;
-	bool ok;
-
-	do {
-		spin_lock_irqsave(&region->lock, flags);
-		ok = tr_region_reserve__f(region, n, tr->high_places);
-		spin_unlock_irqrestore(&region->lock, flags);
-		if (!ok)
-			tr_region_grow(tr, region, n, tr->high_places);
-	} while (!ok);
-}
-
-static int commit(struct terrace *tr, struct state *s, const struct terrace_move *ask,
-		  struct terrace_result *result)
-{
-	struct tr_region *region = s->move.region;
-	u32 credits = count(s->into) + count(s->drop) + nr_fresh(s) + 16 + 2 +
-		      2 * TERRACE_PACK_SLOTS, used = 0, fresh = nr_fresh(s);
-	struct tr_packs *packs;
-	unsigned long flags;
-	int err;
-
-	if (s->made.id)
-		tr_region_packs_grow(tr, region, min(s->nr_refs + 1, (u32)TERRACE_PACK_SLOTS));
-	reserve_leaf(tr, region, fresh);
-	err = tr_journal_reserve_wait(tr, credits);
-	spin_lock_irqsave(&region->lock, flags);
-	packs = tr_region_packs(region);
-	if (!err && s->made.id && packs->nr == packs->cap)
-		err = -EBUSY;		/* a crash left too many: a merge is due */
-	if (!err) {
-		if (s->made.id)
-			used += commit_pack__f(tr, s, ask, result);
-		used += commit_up__f(tr, s, result);
-		used += commit_drop__f(tr, s, result);
-		used += tr_packs_drop_dead__f(tr, region);
-		packs = tr_region_packs(region);
-		result->packs = packs ? packs->nr : 0;
-	}
-	region->reserved -= fresh;
-	spin_unlock_irqrestore(&region->lock, flags);
-	if (err != -EROFS)
-		tr_journal_unreserve(tr, credits - used);
-	return err;
-}
-
-/* --- one order ------------------------------------------------------------------------- */
-
 /* Is the made pack part of the region now? */
-static bool pack_taken(const struct state *s)
+static bool pack_taken(const struct tr_order_state *s)
 {
 	struct tr_region *region = s->move.region;
 	unsigned long flags;
@@ -658,7 +198,7 @@ static bool pack_taken(const struct state *s)
 	return taken;
 }
 
-static void settle_pack(struct terrace *tr, struct state *s)
+static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 {
 	struct tr_tier *tier = tier_of(tr, s->made.place);
 
@@ -673,7 +213,7 @@ static void settle_pack(struct terrace *tr, struct state *s)
 }
 
 /* Everything before the commit. */
-static int prepare(struct terrace *tr, struct tr_order *order, struct state *s, struct area *area)
+static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_state *s, struct tr_order_area *area)
 {
 	const struct terrace_move *ask = &order->ask;
 	struct terrace_result *result = &order->result;
@@ -681,35 +221,30 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct state *s, 
 
 	snapshot(s);
 	classify(s, ask);
-	if (is_zero(s->into) && is_zero(s->up) && is_zero(s->drop))
+	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
 		return -ENOENT;
 	if (ask->flags & TERRACE_MOVE_ADVISE) {
-		result->down = count(s->into);
-		result->up = count(s->up);
-		result->dropped = count(s->drop);
+		result->down = tr_bits_count(s->into);
+		result->up = tr_bits_count(s->up);
+		result->dropped = tr_bits_count(s->drop);
 		return 0;
 	}
-	err = read_places(tr, s, area, result);
-	if (!err)
-		err = read_packs(tr, s, area, result);
-	if (!err && !is_zero(s->into)) {
-		err = build_pack(tr, s, ask, area, result);
-		if (!err)
-			err = write_pack(tr, s, ask, area, result);
-	}
-	if (err || is_zero(s->up))
+	err = tr_order_read(tr, s, area, result);
+	if (!err && !tr_bits_none(s->into))
+		err = tr_order_pack(tr, s, ask, area, result);
+	if (err || tr_bits_none(s->up))
 		return err;
-	up = write_up(tr, s, ask, area, result);
-	return up == -ENOSPC && nr_fresh(s) ? 0 : up;
+	up = tr_order_up(tr, s, ask, area, result);
+	return up == -ENOSPC && tr_order_nr_fresh(s) ? 0 : up;
 }
 
-static void finish(struct terrace *tr, struct tr_order *order, struct state *s, int err)
+static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_state *s, int err)
 {
 	struct terrace_result *result = &order->result;
 	u32 i;
 
 	if (!err && !(order->ask.flags & TERRACE_MOVE_ADVISE))
-		err = commit(tr, s, &order->ask, result);
+		err = tr_order_commit(tr, s, &order->ask, result);
 	if (s->made.id)
 		settle_pack(tr, s);
 	for (i = 0; i < BLOCKS; i++)
@@ -726,7 +261,7 @@ static void forget_block(void *context, u32 i, const void *data)
 {
 }
 
-static int scrub(struct terrace *tr, struct tr_order *order, struct state *s)
+static int scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
 {
 	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	struct terrace_result *result = &order->result;
@@ -740,9 +275,9 @@ static int scrub(struct terrace *tr, struct tr_order *order, struct state *s)
 
 		for (i = 0; i < BLOCKS; i++)
 			if (s->pack[i] == s->ref[k].id)
-				set(mask, i);
+				tr_bit_set(mask, i);
 		/* Again and again behind each bad block. */
-		while (!is_zero(mask)) {
+		while (!tr_bits_none(mask)) {
 			err = tr_unpack(tr, &s->ref[k], mask, unpacker, forget_block, NULL, &bad);
 			if (!err)
 				break;
@@ -760,7 +295,7 @@ static int scrub(struct terrace *tr, struct tr_order *order, struct state *s)
 
 /* --- batches ------------------------------------------------------------------------------- */
 
-static void area_free(struct area *area)
+static void area_free(struct tr_order_area *area)
 {
 	if (!area)
 		return;
@@ -771,9 +306,9 @@ static void area_free(struct area *area)
 	kvfree(area);
 }
 
-static struct area *area_new(void)
+static struct tr_order_area *area_new(void)
 {
-	struct area *area = kvzalloc(sizeof(*area), GFP_KERNEL);
+	struct tr_order_area *area = kvzalloc(sizeof(*area), GFP_KERNEL);
 
 	if (!area)
 		return NULL;
@@ -796,9 +331,9 @@ static void result_begin(struct tr_order *order)
 	};
 }
 
-static struct state *begin(struct terrace *tr, struct tr_order *order)
+static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 {
-	struct state *s;
+	struct tr_order_state *s;
 	u32 i;
 	int err;
 
@@ -864,8 +399,8 @@ static int flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 
 void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 {
-	struct state *state[TR_ORDER_BATCH] = {};
-	struct area *area = area_new();
+	struct tr_order_state *state[TR_ORDER_BATCH] = {};
+	struct tr_order_area *area = area_new();
 	int err[TR_ORDER_BATCH], flushed;
 	u32 k;
 

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The commit of an order, in one go under the region's lock: which blocks are
+ * still as they were read, and what the journal says of them. The order of
+ * the records is that of Documentation/decisions/0003-packs.md.
+ */
+#include "order_state.h"
+
+/* --- commit -------------------------------------------------------------------------- */
+
+/* Is block @i as the snapshot says, so that what was read is its value? */
+static bool unchanged__f(const struct tr_order_state *s, const struct tr_packs *packs, u32 i)
+{
+	const struct tr_region *region = s->move.region;
+	u32 k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
+
+	if (s->pack[i])
+		return k != TR_NO_PACK && packs->pack[k].id == s->pack[i];
+	return k == TR_NO_PACK && s->place[i] != TR_NO_PLACE && !tr_bit(s->move.raced, i) &&
+	       tr_leaf_get(&region->leaf, i) == s->place[i];
+}
+
+/* Runs of blocks in @map, all with the same answer of tr_leaf_get() being there. */
+static u32 run_in(const u64 *map, u32 i)
+{
+	u32 n = 1;
+
+	while (i + n < BLOCKS && tr_bit(map, i + n))
+		n++;
+	return n;
+}
+
+/* The new pack: who is in it lives there now. Credits used. */
+static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+			  struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	u64 gone[TR_LEAF_WORDS] = {}, masked[TR_LEAF_WORDS] = {}, kept[TR_LEAF_WORDS] = {};
+	u32 i, n, used = 0, ok = 0;
+	u64 place;
+
+	for (i = 0; i < BLOCKS; i++) {
+		if (!tr_bit(s->into, i))
+			continue;
+		if (!unchanged__f(s, tr_region_packs(region), i)) {
+			result->raced++;
+			continue;
+		}
+		ok++;
+		if (tr_leaf_get(&region->leaf, i) == TR_NO_PLACE)
+			tr_bit_set(masked, i);
+		else if (s->pack[i] && tr_bit(ask->up, i))
+			tr_bit_set(kept, i);
+		else
+			tr_bit_set(gone, i);
+	}
+	if (!ok)
+		return 0;
+	used += tr_pack_add__f(tr, region, &s->made);
+	if (s->index_place != TR_NO_PLACE) {
+		struct tr_record record = {
+			.type = TERRACE_RECORD_INDEX_ADD, .nr = s->header_blocks,
+			.block = region->number, .new = s->index_place, .old = s->made.id,
+		};
+
+		tr_region_record__f(tr, region, &record);
+		write_seqcount_begin(&region->seq);
+		tr_packs_index(tr_region_packs(region), s->made.id, s->index_place,
+			       s->header_blocks);
+		write_seqcount_end(&region->seq);
+		used++;
+	}
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (tr_bit(gone, i)) {
+			n = run_in(gone, i);
+			used += tr_packed__f(tr, region, s->made.id, i, n);
+			result->down += n;
+		} else if (tr_bit(kept, i)) {
+			n = tr_leaf_run(&region->leaf, i, run_in(kept, i), &place);
+			used += tr_clean__f(tr, region, s->made.id, i, n, place, true);
+		}
+	}
+	return used + tr_packed_mask__f(tr, region, s->made.id, masked);
+}
+
+static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 i, k, used = 0;
+
+	for (i = 0; i < BLOCKS; i++) {
+		if (s->fresh[i] == TR_NO_PLACE)
+			continue;
+		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
+		/* A packed block may by now live in the pack that this order made. */
+		if (s->pack[i] ? k == TR_NO_PACK || (packs->pack[k].id != s->pack[i] &&
+						     packs->pack[k].id != s->made.id) ||
+				 tr_leaf_has(&region->leaf, i)
+			       : !unchanged__f(s, packs, i)) {
+			result->raced++;
+			continue;
+		}
+		if (s->pack[i])
+			used += tr_clean__f(tr, region, packs->pack[k].id, i, 1, s->fresh[i], false);
+		else
+			used += tr_region_map__f(tr, region, i, 1, s->fresh[i]);
+		s->fresh[i] = TR_NO_PLACE;
+		result->up++;
+	}
+	return used;
+}
+
+static u32 commit_drop__f(struct terrace *tr, struct tr_order_state *s, struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	u32 i, n, used = 0;
+
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (!tr_bit(s->drop, i) || !unchanged__f(s, tr_region_packs(region), i) ||
+		    !tr_leaf_has(&region->leaf, i))
+			continue;
+		while (i + n < BLOCKS && tr_bit(s->drop, i + n) && s->pack[i + n] == s->pack[i] &&
+		       unchanged__f(s, tr_region_packs(region), i + n) &&
+		       tr_leaf_has(&region->leaf, i + n))
+			n++;
+		used += tr_packed__f(tr, region, s->pack[i], i, n);
+		result->dropped += n;
+	}
+	return used;
+}
+
+u32 tr_order_nr_fresh(const struct tr_order_state *s)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < BLOCKS; i++)
+		n += s->fresh[i] != TR_NO_PLACE;
+	return n;
+}
+
+/* Room in the leaf for what goes up. */
+static void reserve_leaf(struct terrace *tr, struct tr_region *region, u32 n)
+{
+	unsigned long flags;
+	bool ok;
+
+	do {
+		spin_lock_irqsave(&region->lock, flags);
+		ok = tr_region_reserve__f(region, n, tr->high_places);
+		spin_unlock_irqrestore(&region->lock, flags);
+		if (!ok)
+			tr_region_grow(tr, region, n, tr->high_places);
+	} while (!ok);
+}
+
+int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		  struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	u32 credits = tr_bits_count(s->into) + tr_bits_count(s->drop) + tr_order_nr_fresh(s) + 16 + 2 +
+		      2 * TERRACE_PACK_SLOTS, used = 0, fresh = tr_order_nr_fresh(s);
+	struct tr_packs *packs;
+	unsigned long flags;
+	int err;
+
+	if (s->made.id)
+		tr_region_packs_grow(tr, region, min(s->nr_refs + 1, (u32)TERRACE_PACK_SLOTS));
+	reserve_leaf(tr, region, fresh);
+	err = tr_journal_reserve_wait(tr, credits);
+	spin_lock_irqsave(&region->lock, flags);
+	packs = tr_region_packs(region);
+	if (!err && s->made.id && packs->nr == packs->cap)
+		err = -EBUSY;		/* a crash left too many: a merge is due */
+	if (!err) {
+		if (s->made.id)
+			used += commit_pack__f(tr, s, ask, result);
+		used += commit_up__f(tr, s, result);
+		used += commit_drop__f(tr, s, result);
+		used += tr_packs_drop_dead__f(tr, region);
+		packs = tr_region_packs(region);
+		result->packs = packs ? packs->nr : 0;
+	}
+	region->reserved -= fresh;
+	spin_unlock_irqrestore(&region->lock, flags);
+	if (err != -EROFS)
+		tr_journal_unreserve(tr, credits - used);
+	return err;
+}

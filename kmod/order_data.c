@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an order reads and writes before its commit: blocks at places and in
+ * packs, the new pack with the copy of its index, fresh places further up.
+ * Nothing here changes the map, so an error needs nothing undone but places.
+ */
+#include <linux/slab.h>
+
+#include "order_state.h"
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static void *data_of(const struct tr_order_area *area, u32 i)
+{
+	return area->data + i * TERRACE_BLOCK_BYTES;
+}
+
+static bool to_read(const struct tr_order_state *s, u32 i)
+{
+	return tr_bit(s->into, i) || tr_bit(s->up, i);
+}
+
+/* Blocks at places that are to be read, in runs. */
+static int read_places(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		       struct terrace_result *result)
+{
+	struct tr_burst burst;
+	u32 i, n;
+
+	tr_burst_begin(&burst);
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
+			continue;
+		while (i + n < BLOCKS && to_read(s, i + n) && !s->pack[i + n] &&
+		       s->place[i + n] == tr_place_add(s->place[i], n))
+			n++;
+		result->read_bytes[tr_place_tier(s->place[i])] += n * TERRACE_BLOCK_BYTES;
+		tr_burst_rw(&burst, tier_of(tr, s->place[i])->bdev,
+			    tier_of(tr, s->place[i])->data_sector +
+			    tr_place_index(s->place[i]) * TERRACE_BLOCK_SECTORS,
+			    data_of(area, i), n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
+	}
+	return tr_burst_wait(&burst);
+}
+
+static void keep_block(void *context, u32 i, const void *data)
+{
+	memcpy(data_of(context, i), data, TERRACE_BLOCK_BYTES);
+}
+
+static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		      struct terrace_result *result)
+{
+	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
+	u32 k, i, bad = 0;
+	int err = 0;
+
+	for (k = 0; k < s->nr_refs && !err; k++) {
+		u64 mask[TR_LEAF_WORDS] = {};
+
+		for (i = 0; i < BLOCKS; i++)
+			if (to_read(s, i) && s->pack[i] == s->ref[k].id)
+				tr_bit_set(mask, i);
+		if (tr_bits_none(mask))
+			continue;
+		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
+			s->ref[k].blocks * TERRACE_BLOCK_BYTES;
+		err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area, &bad);
+		if (err)
+			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
+	}
+	tr_unpacker_put(tr, unpacker);
+	return err ? -EIO : 0;
+}
+
+int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		  struct terrace_result *result)
+{
+	return read_places(tr, s, area, result) ?: read_packs(tr, s, area, result);
+}
+
+/* --- the new pack ------------------------------------------------------------------- */
+
+/* The next blocks of a cluster: @nr of the blocks in into from *@at on, the
+ * warm ones first.
+ */
+static u32 gather(const struct tr_order_state *s, const struct terrace_move *ask, u32 *at, u32 nr,
+		  u16 *block)
+{
+	u16 cold[1 << TERRACE_PACK_MAX_SHIFT];
+	u32 warm = 0, colds = 0, k;
+
+	for (; *at < BLOCKS && warm + colds < nr; ++*at) {
+		if (!tr_bit(s->into, *at))
+			continue;
+		if (tr_bit(ask->warm, *at))
+			block[warm++] = *at;
+		else
+			cold[colds++] = *at;
+	}
+	for (k = 0; k < colds; k++)
+		block[warm + k] = cold[k];
+	return warm + colds;
+}
+
+static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		      struct tr_order_area *area, struct terrace_result *result)
+{
+	struct tr_pack_build *build = &area->build;
+	u64 cpu = ktime_get_ns();
+	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
+	u32 at = 0, nr, k, crc;
+	int err;
+
+	build->head = (struct tr_pack_head){
+		.id = atomic64_inc_return(&tr->next_pack), .region = s->move.number,
+		.record_seq = READ_ONCE(tr->journal.next_record), .nr_blocks = tr_bits_count(s->into),
+		.codec = ask->codec, .level = ask->level, .shift = ask->shift,
+	};
+	err = tr_codec_level(area->codec, ask->codec, ask->level);
+	if (!err)
+		err = tr_pack_start(build, area->image, area->image_bytes, tr->super.volume_uuid);
+	while (!err && (nr = gather(s, ask, &at, 1u << ask->shift, block))) {
+		for (k = 0; k < nr; k++)
+			memcpy(area->cluster + k * TERRACE_BLOCK_BYTES, data_of(area, block[k]),
+			       TERRACE_BLOCK_BYTES);
+		err = tr_pack_add(build, block, nr, area->cluster, tr_codec_ops(ask->codec),
+				  area->codec);
+		cond_resched();
+	}
+	if (!err)
+		err = tr_pack_finish(build, 1, &crc);
+	result->cpu_nanoseconds += ktime_get_ns() - cpu;
+	result->raw = build->nr_raw << ask->shift;
+	return err;
+}
+
+/* The index once more, where it is read fast; without it packs work as well. */
+static void copy_index(struct terrace *tr, struct tr_order_state *s)
+{
+	struct tr_tier *tier = &tr->tier[0];
+	u32 got, n = s->header_blocks;
+	u64 index;
+
+	s->index_place = TR_NO_PLACE;
+	if (tier->kind != TERRACE_KIND_SLOTS || tier->missing)
+		return;
+	got = tr_space_get(tr, tier, n, &index);
+	if (got && got < n) {
+		tr_space_put(tr, tier, index, got);
+		return;
+	}
+	if (!got)
+		return;
+	if (tr_rw(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS, s->header,
+		  n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE)) {
+		tr_space_put(tr, tier, index, n);
+		return;
+	}
+	WRITE_ONCE(tier->unflushed, true);
+	s->index_place = tr_place(0, index);
+}
+
+static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		      struct tr_order_area *area, struct terrace_result *result)
+{
+	struct tr_tier *tier = &tr->tier[ask->tier_down];
+	struct tr_pack_build *build = &area->build;
+	u32 n = build->head.blocks, tries, crc;
+	int err = -ENOSPC;
+
+	for (tries = 0; tries < 2 && err; tries++) {
+		if (tr_shelf_open_for_moves(tr, tier))
+			return -ENOSPC;
+		if (tr_shelf_get_run(tr, tier, n, &s->index))
+			err = 0;
+	}
+	if (err)
+		return err;
+	tr_pack_place(build, tr_place(tier->number, s->index), &crc);
+	err = tr_rw(tier->bdev, tier->data_sector + s->index * TERRACE_BLOCK_SECTORS, build->image,
+		    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	WRITE_ONCE(tier->unflushed, true);
+	if (err) {
+		tr_shelf_abandoned(tr, tier, s->index, n, true);
+		return err;
+	}
+	s->header_bytes = build->head.bytes;
+	s->header_blocks = tr_pack_header_blocks(s->header_bytes);
+	s->header = kmemdup(build->image, s->header_blocks * TERRACE_BLOCK_BYTES,
+			    GFP_NOIO | __GFP_NOFAIL);
+	copy_index(tr, s);
+	s->made = (struct tr_pack){
+		.id = build->head.id, .place = tr_place(tier->number, s->index),
+		.index_place = TR_NO_PLACE, .blocks = n, .header_crc = crc,
+	};
+	result->packed_bytes = n * TERRACE_BLOCK_BYTES;
+	result->written_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
+	return 0;
+}
+
+int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		  struct tr_order_area *area, struct terrace_result *result)
+{
+	return build_pack(tr, s, ask, area, result) ?: write_pack(tr, s, ask, area, result);
+}
+
+/* --- upwards ------------------------------------------------------------------------ */
+
+int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		    struct tr_order_area *area, struct terrace_result *result)
+{
+	struct tr_tier *tier = &tr->tier[ask->tier_up];
+	struct tr_burst burst;
+	u32 i, n, k, got = 0;
+	u64 index;
+	int err;
+
+	tr_burst_begin(&burst);
+	for (i = 0; i < BLOCKS; i += got) {
+		got = 1;
+		if (!tr_bit(s->up, i))
+			continue;
+		for (n = 1; i + n < BLOCKS && tr_bit(s->up, i + n);)
+			n++;
+		got = tr_space_get(tr, tier, n, &index);
+		if (!got)
+			break;
+		for (k = 0; k < got; k++)
+			s->fresh[i + k] = tr_place(tier->number, index + k);
+		result->written_bytes[tier->number] += got * TERRACE_BLOCK_BYTES;
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
+			    data_of(area, i), got * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	}
+	err = tr_burst_wait(&burst);
+	WRITE_ONCE(tier->unflushed, true);
+	return err ?: got ? 0 : -ENOSPC;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside of order.c, order_data.c and order_commit.c: an order while it runs. */
+#ifndef DM_TERRACE_ORDER_STATE_H
+#define DM_TERRACE_ORDER_STATE_H
+
+#include <linux/bitmap.h>
+
+#include "order.h"
+#include "packs.h"
+
+#define BLOCKS		TERRACE_REGION_BLOCKS
+
+/* What is known of an order while it runs; kept until its commit. */
+struct tr_order_state {
+	struct tr_move move;
+	u64 place[BLOCKS];
+	u64 pack[BLOCKS];		/* id it was live in, 0: none */
+	u64 fresh[BLOCKS];		/* place on tier_up, of blocks in up */
+	u64 into[TR_LEAF_WORDS], up[TR_LEAF_WORDS], drop[TR_LEAF_WORDS];
+	struct tr_pack_ref ref[TERRACE_PACK_SLOTS];
+	u32 nr_refs;
+	struct tr_pack made;		/* id 0: no pack was written */
+	u64 index;			/* of its run */
+	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
+	void *header;
+	u32 header_bytes, header_blocks;
+	bool merge;
+};
+
+/* Memory for one order at a time. */
+struct tr_order_area {
+	struct tr_pack_build build;
+	struct tr_codec *codec;
+	void *data;			/* a region, by block */
+	void *image;
+	u32 image_bytes;
+	void *cluster;
+};
+
+static inline bool tr_bit(const u64 *map, u32 i)
+{
+	return map[i / 64] >> (i % 64) & 1;
+}
+
+static inline void tr_bit_set(u64 *map, u32 i)
+{
+	map[i / 64] |= 1ull << (i % 64);
+}
+
+static inline u32 tr_bits_count(const u64 *map)
+{
+	return bitmap_weight((const unsigned long *)map, BLOCKS);
+}
+
+static inline struct tr_tier *tier_of(struct terrace *tr, u64 place)
+{
+	return &tr->tier[tr_place_tier(place)];
+}
+
+static inline bool tr_bits_none(const u64 *map)
+{
+	return bitmap_empty((const unsigned long *)map, BLOCKS);
+}
+
+/* --- order_data.c: everything that is read and written ------------------------ */
+
+/* What was read is in the area, by block. -EIO: result->bad_block. */
+int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		  struct terrace_result *result);
+/* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room. */
+int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		  struct tr_order_area *area, struct terrace_result *result);
+/* Writes the blocks in `up` to fresh places; -ENOSPC: not all of them. */
+int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		struct tr_order_area *area, struct terrace_result *result);
+
+/* --- order_commit.c --------------------------------------------------------------- */
+
+/* Publishes what is still as in the snapshot. -EROFS, -EBUSY: nothing was. */
+int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
+		    struct terrace_result *result);
+u32 tr_order_nr_fresh(const struct tr_order_state *s);
+
+#endif
