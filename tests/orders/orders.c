@@ -205,6 +205,8 @@ static int do_show(struct volume *v, int argc, char **argv)
 
 /* ---- at random ---------------------------------------------------------------- */
 
+#define SHELVES	8	/* the first of the tier are cleaned */
+
 static uint64_t seed;
 
 static uint64_t rnd(void)
@@ -228,13 +230,18 @@ static void random_move(struct terrace_move *move, uint64_t regions, unsigned in
 {
 	static const uint8_t mode[] = {
 		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_RAISE,
-		TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB,
+		TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB, TERRACE_MOVE_CLEAN,
 	};
 
 	memset(move, 0, sizeof(*move));
 	move->cookie = rnd() | 1;
 	move->region = rnd() % regions;
 	move->mode = mode[rnd() % sizeof(mode)];
+	if (move->mode == TERRACE_MOVE_CLEAN) {
+		move->region = rnd() % SHELVES;
+		move->tier_down = down;
+		return;
+	}
 	if (move->mode != TERRACE_MOVE_SCRUB)
 		random_map((uint64_t *)move->up);
 	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
@@ -248,7 +255,7 @@ static void random_move(struct terrace_move *move, uint64_t regions, unsigned in
 
 static int do_random(struct volume *v, int argc, char **argv)
 {
-	unsigned long count, done = 0, ended[6] = { 0 }, down = 1, hard = 0, blocks_down = 0, blocks_up = 0;
+	unsigned long count, done = 0, ended[6] = { 0 }, down = 1, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
 	struct terrace_move move[16];
 	const struct terrace_result *r;
 	uint64_t regions;
@@ -276,15 +283,17 @@ static int do_random(struct volume *v, int argc, char **argv)
 			done++;
 			blocks_down += r->down;
 			blocks_up += r->up;
-			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY)
+			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY) {
+				cleaned += r->mode == TERRACE_MOVE_CLEAN && !r->error;
 				continue;
+			}
 			printf("region %llu mode %s: %s\n", (unsigned long long)r->region, modes[r->mode],
 			       strerror(-r->error));
 			hard++;
 		}
 	}
-	printf("orders=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu\n", done,
-	       ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up);
+	printf("orders=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu cleaned=%lu\n", done,
+	       ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up, cleaned);
 	return hard ? 1 : 0;
 }
 

@@ -79,7 +79,6 @@ same "after a merge"
 pass "raise, drop, merge, scrub"
 
 # what a region has no use for is refused, not done
-
 expect_fail "error=EOPNOTSUPP" from_ram orders /dev/terrace/vol move 0 append tier_up=1 tier_down=0
 expect_fail "error=ERANGE" from_ram orders /dev/terrace/vol move 99999999 append tier_down=1
 expect_fail "error=ENOENT" from_ram orders /dev/terrace/vol move 60 append tier_down=1
@@ -91,6 +90,67 @@ vol_check
 vol_up stream_kb=0
 same "after reopening"
 state 1 100 924 1
+
+# cleaning moves packs that are in use to another shelf
+moved=0
+for shelf in 0 1 2 3; do
+	said=$(from_ram orders /dev/terrace/vol move $shelf clean tier_down=1) || continue
+	moved=$((moved + $(word down)))
+done
+[ "$moved" -gt 1024 ] || die "cleaning four shelves moved $moved blocks, the packs alone have more"
+state 1 100 924 1
+same "after cleaning"
+pass "cleaning moved $moved blocks"
+vol_down
+vol_check
+
+# a flipped bit in the payload of region 1's pack: its clusters fail, nothing else does
+python3 - "${VOL_DRIVES[1]}" 1 << 'END'
+import mmap, struct, sys
+with open(sys.argv[1], 'r+b', buffering=0) as drive:
+    size = drive.seek(0, 2)
+    found = None
+    for at in range(0, size, 4096):
+        drive.seek(at)
+        head = drive.read(4096)
+        if head[:4] == b'TPAK' and struct.unpack_from('<Q', head, 40)[0] == int(sys.argv[2]):
+            ident = struct.unpack_from('<Q', head, 24)[0]
+            if not found or ident > found[0]:
+                found = ident, at, struct.unpack_from('<I', head, 56)[0]
+    ident, at, header = found
+    payload = at + (header + 4095) // 4096 * 4096
+    drive.seek(payload)
+    block = bytearray(drive.read(4096))
+    block[100] ^= 4
+    drive.seek(payload)
+    drive.write(block)
+END
+klog_expect 'block \d+ in pack \d+ at tier 1 block \d+ cannot be read \(-74\)'
+vol_up stream_kb=0
+bad=$(python3 - "$VOL" $DATA << 'END'
+import os, sys
+volume, copy = os.open(sys.argv[1], os.O_RDONLY), open(sys.argv[2], 'rb').read()
+os.posix_fadvise(volume, 0, 0, os.POSIX_FADV_RANDOM)
+bad = []
+for block in range(4096):
+    try:
+        data = os.pread(volume, 4096, block * 4096)
+    except OSError:
+        bad.append(block)
+        continue
+    if data != copy[block * 4096:block * 4096 + 4096]:
+        sys.exit('block %d reads as something else' % block)
+print(len(bad), bad[0] if bad else -1, bad[-1] if bad else -1)
+END
+) || die "$bad"
+read -r many first last <<< "$bad"
+{ [ "$many" -ge 1 ] && [ "$many" -le 16 ] && [ "$first" -ge 1024 ] && [ "$last" -lt 2048 ]; } ||
+	die "a flipped bit in one cluster made $many blocks unreadable, from $first to $last"
+expect_fail "unreadable=[1-9]" from_ram orders /dev/terrace/vol move 1 scrub
+pass "a flipped bit: EIO for $many blocks of one cluster, scrub finds them"
+# written anew, they are well again; the pack's other blocks stay
+dd if=$DATA of="$VOL" bs=4k skip="$first" seek="$first" count=$((last - first + 1)) oflag=direct status=none
+same "after writing the bad blocks anew"
 # a discarded block does not come back from its pack, a dead pack's room does
 blkdiscard -o 0 -l $((4 << 20)) "$VOL"
 vol_message commit

@@ -11,7 +11,7 @@ measure() {
 		mkram a 128
 		for rw in randread randwrite; do
 			fio_ --name=$rw --rw=$rw --filename=/dev/ram/a --direct=1 --ioengine=io_uring --bs=4k --iodepth=8 \
-				--norandommap --randrepeat=0 --randseed=7 --number_ios=20000 --size=127m \
+				--norandommap --randrepeat=0 --randseed=7 --number_ios=80000 --size=127m \
 				--output-format=json --output=/dev/shm/$rw.json
 			cp /dev/shm/$rw.json "$OUT/"
 		done' > "$OUT/$1.log" 2>&1 || { cat "$OUT/$1.log"; die "run $1 failed"; }
