@@ -130,7 +130,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, struc
 static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 		      const struct found *found, u32 nr)
 {
-	struct tr_order *order = kvcalloc(nr, sizeof(*order), GFP_KERNEL);
+	struct tr_order *order = kvcalloc(nr, sizeof(*order), GFP_NOIO);
 	struct tr_order *one[1];
 	s64 moved = 0;
 	u32 k;

@@ -19,6 +19,7 @@
  * live bit away when it ends. So packed blocks are judged by their live bit
  * alone, and a write under way ends in a MAP record behind ours.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -400,6 +401,8 @@ static int flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 {
 	struct tr_order_state *state[TR_ORDER_BATCH] = {};
+	/* The janitor is among the callers, and writers may wait for it. */
+	unsigned int noio = memalloc_noio_save();
 	struct tr_order_area *area = area_new();
 	int err[TR_ORDER_BATCH], flushed;
 	u32 k;
@@ -440,4 +443,5 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 			clean(tr, order[k]);
 		order[k]->result.nanoseconds = ktime_get_ns() - order[k]->submitted;
 	}
+	memalloc_noio_restore(noio);
 }
