@@ -38,6 +38,17 @@ void tr_lazy_drop(struct terrace *tr, const char *why, int err)
 
 /* --- one generation ------------------------------------------------------ */
 
+/*
+ * May @generation be copied beside the one that the mirror has? Bitmap and
+ * superblock stand at two places in turn. When generations were skipped, the
+ * next one may stand where the mirror's only complete one does: then it is left
+ * out as well, or a power cut in the middle would leave neither.
+ */
+static bool beside(u64 generation, u64 has)
+{
+	return !has || (generation ^ has) & 1;
+}
+
 /* What is to be copied, and of which generation. false: nothing. */
 static bool lazy_begin(struct terrace *tr, struct tr_super *super)
 {
@@ -46,7 +57,7 @@ static bool lazy_begin(struct terrace *tr, struct tr_super *super)
 
 	mutex_lock(&tr->pages_mutex);
 	*super = tr->super;
-	some = super->generation != tr->pages->lazy_super.generation;
+	some = beside(super->generation, tr->pages->lazy_super.generation);
 	if (some)
 		bitmap_copy(space->lazy_next, space->base, space->blocks);
 	mutex_unlock(&tr->pages_mutex);
