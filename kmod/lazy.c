@@ -206,6 +206,12 @@ void tr_lazy_kick(struct terrace *tr)
 		queue_work(system_long_wq, &tr->pages->lazy_work);
 }
 
+/*
+ * The mirror of a clean stop is of its last generation, even if that one stands
+ * where the mirror's only complete one does: the primary is durable and CLEAN
+ * by now. A power cut in between leaves a bitmap that does not fit, which the
+ * next activation notices (load_has) and copies the mirror anew.
+ */
 int tr_lazy_sync(struct terrace *tr)
 {
 	struct tr_meta *m = tr->pages;

@@ -311,10 +311,14 @@ static int write_to(struct repair *rp, struct area *area)
 	memset(rp->rb.avoid, 0, (rp->super.meta_blocks / 64 + 1) * sizeof(u64));
 	area->nr_devices = 1;
 	r = fill_super(rp, area);
-	if (!r)
+	if (r) {
+		ctl_error("%s: nothing was written: %s", rp->to, strerror(-r));
+	} else {
 		r = write_device(&dev, &label, area);
-	if (r)
-		ctl_error("%s: cannot write: %s; it holds no metadata now", rp->to, strerror(-r));
+		if (r)
+			ctl_error("%s: cannot write: %s; it holds no metadata now", rp->to,
+				  strerror(-r));
+	}
 	device_close(&dev);
 	return r;
 }
