@@ -15,6 +15,8 @@
 # in_ram PROGRAM...          copy programs and libraries to RAM, so that running them reads no host file:
 #                            host reads take random virtual time.  Then use the name_ wrappers.
 # fio_ ARG...                fio from RAM
+# start CMD...               run in the background as a process group of its own, $JOB
+# kill_all JOB               kill it with all it started, and wait until nothing of it is left
 # pass TEXT, die TEXT, skip TEXT
 # check_eq WHAT GOT WANTED   die unless equal
 # expect_fail PATTERN CMD... the command must fail and say something matching PATTERN
@@ -135,6 +137,21 @@ from_ram() {
 fio_() {
 	[ -x "$RAM/fio" ] || in_ram fio
 	from_ram fio "$@"
+}
+
+# ---- background jobs ----
+
+start() {
+	set -m
+	"$@" &
+	JOB=$!
+	set +m
+}
+
+kill_all() {
+	kill -KILL -- "-$1" 2> /dev/null || true
+	wait "$1" 2> /dev/null || true
+	while kill -0 -- "-$1" 2> /dev/null; do sleep 0.1; done
 }
 
 # ---- judging ----

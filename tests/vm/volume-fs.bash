@@ -50,7 +50,7 @@ remember() { md5sum "$1" >> $SYNCED; }
 all_there() { md5sum --quiet -c $SYNCED || die "$1: synced files are damaged"; }
 
 fs_life() {
-	local fs=$1 cut worker
+	local fs=$1 cut
 	RANDOM=${SEED:-1}
 	vol_drives 96 512
 	: > $SYNCED
@@ -71,14 +71,12 @@ fs_life() {
 	pass "$fs: $(wc -l < $SYNCED) synced files after a clean stop"
 
 	for cut in 1 2 3; do
-		work 60 &
-		worker=$!
+		start work 60
 		sleep $((RANDOM % 4 + 1)).$((RANDOM % 10))
-		kill -STOP $worker
+		kill -STOP -- "-$JOB"	# what it has begun may end, nothing new begins
 		drive_cut fast
-		kill -KILL $worker
-		wait $worker || true
-		umount $M || umount -l $M
+		kill_all "$JOB"
+		umount $M
 		dmr vol
 		drive_revive fast
 		vol_check

@@ -10,7 +10,7 @@
 # vol_reload [OPTION...]		load a table, suspend, resume
 # vol_check [ARG...]			terracectl check --full must find nothing
 # vol_cut				power off; remove the volume; power on
-# vol_cut_under PID	the same while a process has the control device open
+# vol_cut_under JOB	the same while a job (see start) has the control device open
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
@@ -91,11 +91,10 @@ vol_cut() {
 	drive_revive fast
 }
 
-# Cuts the power while process PID gives orders: its calls end with the volume.
+# Cuts the power while a job gives orders: its calls end with the volume.
 vol_cut_under() {
 	drive_cut fast
-	kill "$1" 2> /dev/null || true
-	wait "$1" || true
+	kill_all "$1"
 	dmr vol
 	drive_revive fast
 }
