@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The power goes at random writes, flushes and FUAs, in recovery too, with whole and with torn blocks: what was promised is there.
-# vm: mode=functional memory=3G timeout=420 build=oracle
+# vm: mode=functional memory=3G timeout=330 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}		# another seed, other cuts
-LIMIT=${LIMIT:-240}	# seconds, shared by the phases
-LEAST=${LEAST:-40}		# cuts; fewer is a failure: something hangs or crawls
+LIMIT=${LIMIT:-150}	# seconds, shared by the phases
+LEAST=${LEAST:-$((LIMIT / 6))}	# cuts; fewer is a failure: something hangs or crawls
 MB=(64 320)		# small, so that the journal wraps and the fast drive overflows
 cuts=0
 
