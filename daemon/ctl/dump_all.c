@@ -18,8 +18,9 @@ static void place_item(struct dump *d, struct json_object *o, const char *kind, 
 
 	add_text(placed, "area", area);
 	add_u64(placed, "meta_block", block);
-	json_object_object_foreach(o, key, value)
+	json_object_object_foreach(o, key, value) {
 		json_object_object_add(placed, key, json_object_get(value));
+	}
 	json_object_put(o);
 	dump_item(d, kind, placed);
 }

@@ -33,7 +33,7 @@ void rb_init(struct rebuild *rb, struct volume *vol, const struct tr_super *supe
 	rb->findings = findings;
 	rb->virtual_blocks = super->virtual_blocks;
 	rb->nr_regions = (super->virtual_blocks + TERRACE_REGION_BLOCKS - 1) / TERRACE_REGION_BLOCKS;
-	rb->region = ctl_alloc(rb->nr_regions * sizeof(*rb->region));
+	rb->region = ctl_alloc(rb->nr_regions * sizeof(struct rb_region *));
 	rb->avoid = ctl_alloc((super->meta_blocks / 64 + 1) * sizeof(u64));
 	rb->newest_record = super->tail_record_seq;
 	rb->newest_journal_block = super->tail_block_seq;

@@ -185,7 +185,7 @@ void rb_find_orphans(struct map_reader *m)
 {
 	struct rebuild *rb = m->rb;
 	const struct metadata *other = rb_other_copy(rb->vol);
-	struct orphan **best = ctl_alloc(rb->nr_regions * sizeof(*best));
+	struct orphan **best = ctl_alloc(rb->nr_regions * sizeof(struct orphan *));
 	bool complete;
 
 	m->bits = read_mbits(rb, rb->vol->meta);

@@ -263,6 +263,7 @@ static int write_device(const struct device *dev, const struct tr_label *label, 
 	area->start[0] = label->meta_start;
 	if (!r)
 		r = area_write(area);
+	area->dev[0] = NULL;	/* is closed next */
 	tr_label_encode(block, label);
 	for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++)
 		r = device_write(dev, k, 1, block);
@@ -298,7 +299,6 @@ static int write_to(struct repair *rp, struct area *area)
 		return -EINVAL;
 	}
 	r = device_open(&dev, rp->to, DEVICE_WRITE);
-
 	if (r)
 		return r;
 	new_label(rp, &dev, &label);

@@ -36,7 +36,7 @@ struct shape {
 	const char *kind;
 	const char *magic;
 	u32 magic_bytes;
-	u32 crc_at, uuid_at;
+	u16 crc_at, uuid_at;
 	const struct field *field;
 	struct list list;	/* elements that are not all zero */
 	struct bits bits;
