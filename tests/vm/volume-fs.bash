@@ -59,7 +59,7 @@ fs_life() {
 	make_fs "$fs"
 	check_fs "$fs" "after mkfs"
 	mount -t "$fs" -o discard "$VOL" $M
-	work 120
+	work 60
 	umount $M
 	check_fs "$fs" "after work"
 	vol_down
@@ -71,7 +71,7 @@ fs_life() {
 	pass "$fs: $(wc -l < $SYNCED) synced files after a clean stop"
 
 	for cut in 1 2 3; do
-		start work 60
+		start work 40
 		sleep $((RANDOM % 4 + 1)).$((RANDOM % 10))
 		kill -STOP -- "-$JOB"	# what it has begun may end, nothing new begins
 		drive_cut fast
