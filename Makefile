@@ -139,9 +139,9 @@ $(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
 .PHONY: orders
 #: make orders        build/orders from tests/orders/
 orders: $(BUILD)/orders
-$(BUILD)/orders: tests/orders/orders.c $(wildcard uapi/*.h)
+$(BUILD)/orders: $(wildcard tests/orders/*.[ch] uapi/*.h)
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $(filter %.c,$^) -luring
 
 # ---- BPF programs --------------------------------------------------------------
 

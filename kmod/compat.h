@@ -7,6 +7,7 @@
 #define DM_TERRACE_COMPAT_H
 
 #include <linux/blkdev.h>
+#include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 
@@ -26,6 +27,19 @@ static inline void tr_vm_never_write(struct vm_area_struct *vma)
 	vm_flags_clear(vma, VM_MAYWRITE);
 #else
 	vma->vm_flags &= ~VM_MAYWRITE;
+#endif
+}
+
+/* 6.4 hands drivers the whole SQE, 6.8 moved all this to a header of its own. */
+#if KERNEL_VERSION(6, 8, 0) <= LINUX_VERSION_CODE
+#include <linux/io_uring/cmd.h>
+#endif
+static inline const void *tr_uring_payload(const struct io_uring_cmd *cmd)
+{
+#if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE
+	return cmd->sqe->cmd;
+#else
+	return cmd->cmd;
 #endif
 }
 

@@ -14,7 +14,8 @@ struct tr_order {
 	u64 submitted;			/* ktime_get_ns() */
 	bool cancelled;
 	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
-	void *owner;			/* control.c */
+	void *owner, *files;		/* file and process that gave it (submit.c) */
+	struct tr_waiter *waiter;
 	struct list_head list;
 };
 

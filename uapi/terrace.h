@@ -50,8 +50,8 @@
  * a signal came; they go on), otherwise at once. One flush serves what ends
  * together. The same as io_uring command: opcode IORING_OP_URING_CMD with
  * SQE128, cmd_op TERRACE_URING_SUBMIT, and struct terrace_submit in the
- * command area (80 bytes). Its completion says how many orders were taken
- * (or, with WAIT: that they have ended), or -errno.
+ * command area (80 bytes), `done` 0. Its completion says how many orders were
+ * taken (with WAIT: when these have ended), or -errno; not which one was bad.
  *
  * At most `max_orders` (HELLO) of one file are under way; more: EAGAIN, and
  * nothing is taken. So the results ring cannot overflow if it is read.

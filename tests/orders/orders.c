@@ -7,11 +7,14 @@
  *	orders DEVICE show REGION
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N]
  *	orders DEVICE bad
+ *	orders DEVICE uring
+ *
+ * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
  * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
  * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
- * gives malformed ones; each must be refused.
+ * gives malformed ones; each must be refused. uring tests io_uring commands.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,17 +27,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "terrace.h"
-#include "terrace_format.h"
+#include "orders.h"
 
-struct volume {
-	int fd;
-	struct terrace_hello hello;
-	const struct terrace_ring *ring;
-	uint64_t tail;
-};
-
-static void die(const char *what)
+void die(const char *what)
 {
 	fprintf(stderr, "orders: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -42,11 +37,11 @@ static void die(const char *what)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: orders DEVICE move|show|random|bad ... (see the head of orders.c)\n");
+	fprintf(stderr, "usage: orders [--uring] DEVICE move|show|random|bad|uring ... (see the head of orders.c)\n");
 	exit(2);
 }
 
-static void volume_open(struct volume *v, const char *path)
+void volume_open(struct volume *v, const char *path)
 {
 	memset(v, 0, sizeof(*v));
 	v->fd = open(path, O_RDWR | O_CLOEXEC);
@@ -70,10 +65,15 @@ static int submit(struct volume *v, struct terrace_move *move, unsigned int nr)
 		.flags = TERRACE_SUBMIT_WAIT, .consumed = v->tail,
 	};
 
+	if (v->by_uring) {
+		int said = uring_submit(v, &submit);
+
+		return said < 0 ? said : 0;
+	}
 	return ioctl(v->fd, TERRACE_IOC_SUBMIT, &submit) ? -errno : 0;
 }
 
-static const struct terrace_result *next_result(struct volume *v)
+const struct terrace_result *next_result(struct volume *v)
 {
 	const struct terrace_result *entry = (const void *)((const char *)v->ring + v->ring->entries_offset);
 	uint64_t head = __atomic_load_n(&v->ring->head, __ATOMIC_ACQUIRE);
@@ -336,11 +336,15 @@ static int do_bad(struct volume *v)
 
 int main(int argc, char **argv)
 {
+	bool by_uring = argc > 1 && !strcmp(argv[1], "--uring");
 	struct volume v;
 
+	argc -= by_uring;
+	argv += by_uring;
 	if (argc < 3)
 		usage();
 	volume_open(&v, argv[1]);
+	v.by_uring = by_uring;
 	if (!strcmp(argv[2], "move"))
 		return do_move(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "show"))
@@ -349,5 +353,7 @@ int main(int argc, char **argv)
 		return do_random(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "bad"))
 		return do_bad(&v);
+	if (!strcmp(argv[2], "uring"))
+		return do_uring(&v, argv[1]);
 	usage();
 }

@@ -30,6 +30,8 @@ vol_format
 vol_up stream_kb=0
 check_eq "mode of the control device" "$(stat -c %a /dev/terrace/vol)" 600
 from_ram orders /dev/terrace/vol bad || die "malformed orders were taken"
+from_ram orders --uring /dev/terrace/vol bad || die "malformed orders were taken by io_uring"
+from_ram orders /dev/terrace/vol uring || die "io_uring commands"
 
 # regions 0 and 1 compress, 2 does not, 3 neither
 python3 -c 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside of control.c, submit.c, uring.c and query.c: the control device. */
+#ifndef DM_TERRACE_CONTROL_H
+#define DM_TERRACE_CONTROL_H
+
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/miscdevice.h>
+#include <linux/wait.h>
+
+#include "order.h"
+
+#define TR_MAX_ORDERS	256		/* under way, of one file; a power of two */
+#define TR_MAX_BATCH	256
+#define TR_RESULTS_BYTES PAGE_ALIGN(PAGE_SIZE + TR_MAX_ORDERS * sizeof(struct terrace_result))
+
+struct tr_control {
+	struct kref users;
+	struct rw_semaphore alive;
+	struct terrace *tr;		/* NULL: the volume has gone */
+	struct miscdevice misc;
+	char name[TERRACE_NAME_BYTES + 16], node[TERRACE_NAME_BYTES + 16];
+	spinlock_t lock;		/* the list, counts and rings of all files */
+	struct list_head orders;
+	struct work_struct work;
+};
+
+struct tr_client {
+	struct tr_control *control;
+	struct terrace_ring *ring;	/* TR_RESULTS_BYTES, mapped read-only */
+	bool hello;
+	u32 under_way;			/* orders without a consumed result */
+	u32 waiting;			/* … without a result */
+	wait_queue_head_t wait;
+};
+
+/* Somebody who is told when the last of the orders of one call has ended. */
+struct tr_waiter {
+	refcount_t pending;		/* orders */
+	u32 nr;
+	void (*ended)(struct tr_waiter *waiter);	/* frees it */
+};
+
+/* --- submit.c: orders on their way in, results on their way out -------------- */
+
+void tr_control_work(struct work_struct *work);
+/* Copies, checks and queues; submit->done as the manual says. @waiter may be
+ * NULL; it is only told of orders that were taken. Sleeps.
+ */
+int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr_waiter *waiter);
+/* Ends orders that wait: of @client (NULL: of all), given by @files (NULL: by
+ * any), with @cookie (0: any). How many.
+ */
+u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t files, u64 cookie);
+int tr_consume(struct tr_client *client, u64 tail);
+
+/* --- uring.c: the same as io_uring command ------------------------------------- */
+
+struct io_uring_cmd;
+int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags);
+
+/* --- query.c: where blocks are --------------------------------------------------- */
+
+int tr_query_regions(struct terrace *tr, void __user *arg);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Where the blocks of regions are, block by block: TERRACE_IOC_REGIONS. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "control.h"
+#include "packs.h"
+
+#define MAX_REGIONS	256u		/* of one call */
+
+static void set_bit_if(__u64 *map, u32 i, bool on)
+{
+	if (on)
+		map[i / 64] |= 1ull << (i % 64);
+}
+
+static void fill_packs(struct terrace_region *out, const struct tr_packs *packs)
+{
+	u32 k;
+
+	memset(out->pack_codec, 255, sizeof(out->pack_codec));
+	out->nr_packs = packs ? packs->nr : 0;
+	for (k = 0; k < out->nr_packs; k++) {
+		out->pack_live[k] = tr_pack_live(&packs->pack[k]);
+		out->pack_blocks[k] = packs->pack[k].blocks;
+		out->pack_id[k] = packs->pack[k].id;
+	}
+}
+
+static void fill_region(struct terrace *tr, u64 number, struct terrace_region *out)
+{
+	struct tr_region *region = tr_region_get(tr, number, false);
+	struct tr_packs *packs;
+	u64 place;
+	u32 i;
+
+	memset(out, 0, sizeof(*out));
+	out->region = number;
+	if (IS_ERR(region))
+		out->status = PTR_ERR(region);
+	if (IS_ERR_OR_NULL(region))
+		return;
+	spin_lock_irq(&region->lock);
+	packs = tr_region_packs(region);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		place = tr_leaf_get(&region->leaf, i);
+		set_bit_if(out->present, i, place != TR_NO_PLACE);
+		set_bit_if(out->fast, i, place != TR_NO_PLACE &&
+			   tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SLOTS);
+		set_bit_if(out->packed, i, tr_packs_find(packs, i) != TR_NO_PACK);
+	}
+	fill_packs(out, packs);
+	spin_unlock_irq(&region->lock);
+	tr_region_put(region);
+}
+
+int tr_query_regions(struct terrace *tr, void __user *arg)
+{
+	struct terrace_region __user *to;
+	struct terrace_region *one;
+	struct terrace_regions ask;
+	int err = 0;
+	u32 k;
+
+	if (copy_from_user(&ask, arg, sizeof(ask)))
+		return -EFAULT;
+	if (ask.flags || ask.reserved || ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
+		return -EINVAL;
+	if (ask.first >= tr_nr_regions(tr))
+		return -ERANGE;
+	one = kmalloc(sizeof(*one), GFP_KERNEL);
+	if (!one)
+		return -ENOMEM;
+	to = u64_to_user_ptr(ask.regions);
+	ask.nr = min_t(u64, ask.nr, tr_nr_regions(tr) - ask.first);
+	for (k = 0; k < ask.nr && !err; k++) {
+		fill_region(tr, ask.first + k, one);
+		err = copy_to_user(&to[k], one, sizeof(*one)) ? -EFAULT : 0;
+	}
+	kfree(one);
+	return err ?: copy_to_user(arg, &ask, sizeof(ask)) ? -EFAULT : 0;
+}

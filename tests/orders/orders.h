@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside of tests/orders: a volume's control device, opened and greeted. */
+#ifndef ORDERS_H
+#define ORDERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "terrace.h"
+#include "terrace_format.h"
+
+struct volume {
+	int fd;
+	struct terrace_hello hello;
+	const struct terrace_ring *ring;
+	uint64_t tail;
+	bool by_uring;
+};
+
+void die(const char *what);
+void volume_open(struct volume *v, const char *path);
+/* NULL: no more */
+const struct terrace_result *next_result(struct volume *v);
+
+/* uring.c: 0 or more: the completion's result; or -errno. */
+int uring_submit(struct volume *v, const struct terrace_submit *submit);
+/* Every way in which a command can be refused; and that none of them hangs. */
+int do_uring(struct volume *v, const char *path);
+
+#endif
