@@ -34,3 +34,13 @@ done
 # the next run clears up after the one that could not
 expect 0 "" scripts/vm --out "$OUT/after" functional -- true
 no_run_left "$pid"
+
+# a machine that gets stuck while booting is replaced
+TERRACE_BOOT_SILENCE=10 scripts/vm --out "$OUT/stuck" functional -- echo it runs > "$OUT/stuck.said" 2>&1 &
+pid=$!
+for _ in $(seq 100); do [ -z "$(qemu_of stuck)" ] || break; sleep 0.1; done
+kill -STOP "$(qemu_of stuck)"
+wait "$pid" || { cat "$OUT/stuck.said"; die "a stuck machine was not replaced"; }
+grep -q 'while booting: started again' "$OUT/stuck.said" || die "no word about the stuck machine"
+grep -qx 'it runs' "$OUT/stuck.said" || die "the command did not run"
+gone stuck
