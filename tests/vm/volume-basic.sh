@@ -16,6 +16,12 @@ vol_up
 check_eq "size" "$(sectors "$VOL")" "$(cut -d' ' -f2 <<< "$VOL_TABLE")"
 check_eq "logical block size" "$(blockdev --getss "$VOL")" 4096
 check_eq "physical block size" "$(blockdev --getpbsz "$VOL")" 4096
+queue=/sys/dev/block/$(stat -Lc %Hr:%Lr "$VOL")/queue
+check_eq "optimal I/O" "$(cat "$queue/optimal_io_size")" $((1 << 20))
+check_eq "minimum I/O" "$(cat "$queue/minimum_io_size")" 4096
+check_eq "discard granularity" "$(cat "$queue/discard_granularity")" 4096
+[ "$(cat "$queue/discard_max_bytes")" -ge $((1 << 30)) ] || die "a discard of $(cat "$queue/discard_max_bytes") bytes at most"
+[ "$(cat "$queue/write_zeroes_max_bytes")" -ge $((1 << 30)) ] || die "no more than $(cat "$queue/write_zeroes_max_bytes") zeroes at once"
 at 0 16 | cmp -n $((16 << 20)) - /dev/zero
 at $(($(sectors "$VOL") / 2048 - 1)) 1 | cmp -n $((1 << 20)) - /dev/zero
 pass "a new volume reads as zeros"
@@ -29,6 +35,20 @@ at 100 3 | cmp - /dev/shm/b
 at 8 8 | cmp -n $((8 << 20)) - /dev/zero
 sync "$VOL"
 pass "reads back what was written"
+
+# Large I/O is split only where the map is: what was written in order is read with hardly more requests than the drive by itself.
+# requests DEVICE: how many the fast drive sees when 8 MiB of DEVICE are read
+requests() {
+	local stat before
+	stat=/sys/dev/block/$(stat -Lc %Hr:%Lr /dev/ram/fast)/stat
+	before=$(awk '{ print $1 }' "$stat")
+	dd if="$1" of=/dev/null bs=1M count=8 iflag=direct status=none
+	echo $(($(awk '{ print $1 }' "$stat") - before))
+}
+bare=$(requests /dev/ram/fast)
+split=$(requests "$VOL")
+[ "$split" -le $((bare + 8)) ] || die "$split requests to read 8 MiB in order, the drive needs $bare"
+pass "8 MiB written in order are read with $split requests, of the drive itself with $bare"
 
 status=$(vol_status)
 for word in mode=write tiers=2 0:optane:slots 1:hdd:shelves 'used=[0-9]+/[0-9]+' 'reads=[0-9]+' 'writes=[0-9]+' 'free_shelves=[0-9]+' \
