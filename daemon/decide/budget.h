@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How much I/O moves may do on one tier: a token bucket for bandwidth, a count for
+ * orders in flight.
+ *
+ * An order is admitted while tokens are left, however large it is, and may leave a debt: so
+ * one larger than the bucket is possible, and the rate holds on average.  What it was
+ * taken for is an estimate; budget_settle() puts the true figure in its place.
+ *
+ * A clock that jumps back gives nothing, one that jumps ahead no more than a full bucket.
+ */
+#ifndef DECIDE_BUDGET_H
+#define DECIDE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/tunable.h"
+
+struct budget_tunables {
+	double bytes_per_second;	/* 0: no limit */
+	double burst_seconds;
+	uint32_t in_flight;
+};
+
+extern const struct tunable_table budget_tunable_table;
+
+struct budget {
+	double tokens;			/* bytes; below 0: debt */
+	uint64_t last_ns;
+	uint32_t under_way;
+};
+
+/* A full bucket. */
+void budget_init(struct budget *b, const struct budget_tunables *t, uint64_t now_ns);
+
+/* @share: of the rate, 0 and up: the brake's and the idle boost's product. */
+void budget_refill(struct budget *b, const struct budget_tunables *t, uint64_t now_ns, double share);
+
+/* Takes one order of about @bytes; false: not now. */
+bool budget_take(struct budget *b, const struct budget_tunables *t, double bytes);
+
+/* An order that was taken has ended: it was @taken and came to @used bytes. */
+void budget_settle(struct budget *b, const struct budget_tunables *t, double taken, double used);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Drive writes per day as a bank account; see endurance.h. */
+#include "decide/endurance.h"
+
+#define SECONDS_PER_DAY	86400.0
+
+static const struct tunable rows[] = {
+	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, drive_writes_per_day, 0.0, 0.0, 1000.0,
+		"what the drive is rated for, in times its capacity a day; 0: no limit"),
+	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, bank_days, 1.0, 0.001, 365.0,
+		"how many days' writes can be saved up"),
+	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, max_price, 4.0, 1.0, 1000.0,
+		"factor on the price of writing when nothing is saved up"),
+};
+TUNABLE_TABLE(endurance_tunable_table, "endurance", rows);
+
+static double bank(const struct endurance *e, const struct endurance_tunables *t)
+{
+	return e->capacity * t->drive_writes_per_day * t->bank_days;
+}
+
+void endurance_init(struct endurance *e, const struct endurance_tunables *t, double capacity_bytes)
+{
+	e->capacity = capacity_bytes;
+	e->saved = bank(e, t);
+}
+
+void endurance_step(struct endurance *e, const struct endurance_tunables *t, double seconds,
+		    double written)
+{
+	double most = bank(e, t);
+
+	if (seconds > 0)
+		e->saved += e->capacity * t->drive_writes_per_day / SECONDS_PER_DAY * seconds;
+	e->saved -= written;
+	if (e->saved > most)
+		e->saved = most;
+	/* A debt is paid back within the bank's length. */
+	if (e->saved < -most)
+		e->saved = -most;
+}
+
+bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes)
+{
+	return t->drive_writes_per_day <= 0 || e->saved >= bytes;
+}
+
+double endurance_price(const struct endurance *e, const struct endurance_tunables *t)
+{
+	double half = bank(e, t) / 2;
+
+	if (t->drive_writes_per_day <= 0 || half <= 0 || e->saved >= half)
+		return 1;
+	if (e->saved <= 0)
+		return t->max_price;
+	return t->max_price - (t->max_price - 1) * e->saved / half;
+}

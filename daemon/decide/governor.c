@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Judges each epoch's moves; see governor.h. */
+#include "decide/governor.h"
+
+#include <string.h>
+
+static const struct tunable rows[] = {
+	TUNABLE(TUNABLE_U64, governor_tunables, epoch_ops, 100000, 1, 1e12,
+		"user operations after which moves are judged"),
+	TUNABLE(TUNABLE_DOUBLE, governor_tunables, min_return, 1.0, 0.0, 1000.0,
+		"time that hits must save, as a multiple of the time that promotions take"),
+	TUNABLE(TUNABLE_DOUBLE, governor_tunables, max_regret, 0.5, 0.0, 1.0,
+		"share of demoted blocks that may be read again within an epoch"),
+	TUNABLE(TUNABLE_DOUBLE, governor_tunables, min_moved, 256.0, 1.0, 1e12,
+		"blocks moved below which an epoch is no evidence"),
+	TUNABLE(TUNABLE_U32, governor_tunables, rest_epochs, 1, 1, 100000,
+		"epochs without moves after the first failure"),
+	TUNABLE(TUNABLE_U32, governor_tunables, max_rest, 64, 1, 1000000,
+		"epochs without moves at most"),
+};
+TUNABLE_TABLE(governor_tunable_table, "governor", rows);
+
+void governor_init(struct governor *g)
+{
+	memset(g, 0, sizeof(*g));
+}
+
+bool governor_step(struct governor *g, const struct governor_tunables *t, uint64_t ops)
+{
+	g->ops += ops;
+	if (g->ops < t->epoch_ops)
+		return false;
+	g->ops = 0;
+	return true;
+}
+
+static void stop(struct governor_side *side, const struct governor_tunables *t,
+		 enum governor_reason reason)
+{
+	uint32_t doublings = side->failures < 31 ? side->failures : 31;
+	uint64_t rest = (uint64_t)t->rest_epochs << doublings;
+
+	side->reason = reason;
+	side->rest = rest < t->max_rest ? (uint32_t)rest : t->max_rest;
+	side->failures++;
+	side->stops++;
+}
+
+/* One side at the end of an epoch; @reason: what spoke against it, @evidence: enough to judge by. */
+static void judge(struct governor_side *side, const struct governor_tunables *t,
+		  enum governor_reason reason, bool evidence)
+{
+	if (side->reason != GOVERNOR_FREE) {
+		if (!--side->rest)
+			side->reason = GOVERNOR_FREE;	/* a trial */
+		return;
+	}
+	if (!evidence)
+		return;
+	if (reason != GOVERNOR_FREE)
+		stop(side, t, reason);
+	else
+		side->failures = 0;
+}
+
+void governor_judge(struct governor *g, const struct governor_tunables *t,
+		    const struct governor_epoch *e)
+{
+	bool paid = e->saved_ns >= t->min_return * e->spent_ns;
+	bool regret = e->regretted > t->max_regret * e->demoted;
+
+	g->epochs++;
+	g->last = *e;
+	judge(&g->up, t, paid ? GOVERNOR_FREE : e->skewed ? GOVERNOR_UNPAID : GOVERNOR_NO_SKEW,
+	      e->promoted >= t->min_moved);
+	judge(&g->down, t, regret ? GOVERNOR_REGRET : GOVERNOR_FREE, e->demoted >= t->min_moved);
+}
+
+const char *governor_reason_text(enum governor_reason reason)
+{
+	static const char *const text[GOVERNOR_REASONS] = {
+		"moves repay",
+		"promotions cost more than their hits saved",
+		"blocks that went down were read again",
+		"the load is uniform: no placement is better than another",
+	};
+
+	return reason < GOVERNOR_REASONS ? text[reason] : NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Do no harm: moves that do not repay their I/O and wear within an epoch stop.
+ *
+ * An epoch is a number of user operations.  At its end
+ *
+ *	promotions	must have repaid: hits on promoted blocks * time saved by each
+ *			>= min_return * time the moves kept the drives busy
+ *	demotions	must not have been in vain: at most max_regret of the blocks that
+ *			went down were read again.  When everything is hot, all of them are.
+ *	the ghost cache	must show skew (see admit.h): else no placement is better than another
+ *
+ * What failed stops for rest_epochs, twice as long after each failure in a row up to max_rest, then
+ * one epoch is allowed as a trial.  Too few moves are no evidence; nothing changes then.
+ *
+ * Demotion that is stopped leaves room-making to the kernel's janitor, which asks no policy.
+ */
+#ifndef DECIDE_GOVERNOR_H
+#define DECIDE_GOVERNOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/tunable.h"
+
+struct governor_tunables {
+	uint64_t epoch_ops;
+	double min_return;
+	double max_regret;
+	double min_moved;
+	uint32_t rest_epochs;
+	uint32_t max_rest;
+};
+
+extern const struct tunable_table governor_tunable_table;
+
+enum governor_reason {
+	GOVERNOR_FREE,
+	GOVERNOR_UNPAID,	/* promotions cost more than their hits saved */
+	GOVERNOR_REGRET,	/* what went down was read again */
+	GOVERNOR_NO_SKEW,	/* the load is uniform: no placement is better than another */
+	GOVERNOR_REASONS,
+};
+
+struct governor_epoch {
+	double promoted;	/* blocks */
+	double saved_ns;	/* by hits on them */
+	double spent_ns;	/* drives busy with promotions */
+	double demoted;
+	double regretted;
+	bool skewed;
+};
+
+struct governor_side {
+	enum governor_reason reason;
+	uint32_t rest;		/* epochs left before a trial */
+	uint32_t failures;	/* in a row */
+	uint64_t stops;
+};
+
+struct governor {
+	uint64_t ops;		/* of this epoch */
+	uint64_t epochs;
+	struct governor_side up;
+	struct governor_side down;
+	struct governor_epoch last;	/* what the last judgement was about, for `explain` */
+};
+
+void governor_init(struct governor *g);
+
+/* Counts operations; true when an epoch is over and governor_judge() is due. */
+bool governor_step(struct governor *g, const struct governor_tunables *t, uint64_t ops);
+
+void governor_judge(struct governor *g, const struct governor_tunables *t,
+		    const struct governor_epoch *e);
+
+static inline bool governor_allows_up(const struct governor *g)
+{
+	return g->up.reason == GOVERNOR_FREE;
+}
+
+static inline bool governor_allows_down(const struct governor *g)
+{
+	return g->down.reason == GOVERNOR_FREE;
+}
+
+/* A phrase for people, NULL beyond the last. */
+const char *governor_reason_text(enum governor_reason reason);
+
+#endif

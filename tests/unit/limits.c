@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Limits on moves: bandwidth and orders in flight, the foreground brake, endurance, idle boost. */
+#include "policy_lib.h"
+
+#include "decide/brake.h"
+#include "decide/budget.h"
+#include "decide/endurance.h"
+#include "decide/idle.h"
+
+#define SECOND	1000000000ull
+
+/* 1000 bytes a second for 100 s, orders of 300: 100 s of rate plus the full bucket, within one order. */
+static void the_rate_holds_on_average(void **state)
+{
+	struct budget_tunables t = { .bytes_per_second = 1000, .burst_seconds = 1, .in_flight = 4 };
+	struct budget b;
+	double taken = 0;
+
+	(void)state;
+	budget_init(&b, &t, 0);
+	for (uint64_t i = 0; i <= 1000; i++) {
+		budget_refill(&b, &t, i * SECOND / 10, 1);
+		while (budget_take(&b, &t, 300)) {
+			taken += 300;
+			budget_settle(&b, &t, 300, 300);
+		}
+	}
+	assert_in_range((uint64_t)taken, 101000, 101300);
+}
+
+static void an_order_larger_than_the_bucket_is_paid_off(void **state)
+{
+	struct budget_tunables t = { .bytes_per_second = 1000, .burst_seconds = 1, .in_flight = 4 };
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, &t, 0);
+	assert_true(budget_take(&b, &t, 5000));
+	assert_false(budget_take(&b, &t, 1));
+	budget_refill(&b, &t, 4 * SECOND, 1);
+	assert_false(budget_take(&b, &t, 1));
+	budget_refill(&b, &t, 5 * SECOND, 1);
+	assert_true(budget_take(&b, &t, 1));
+	/* It came to less than was taken: the rest is given back. */
+	budget_settle(&b, &t, 5000, 4500);
+	assert_near(b.tokens, 1000 - 1, 1);
+}
+
+static void a_clock_that_jumps_gives_no_flood(void **state)
+{
+	struct budget_tunables t = { .bytes_per_second = 1000, .burst_seconds = 2, .in_flight = 4 };
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, &t, 100 * SECOND);
+	assert_true(budget_take(&b, &t, 2000));
+	budget_refill(&b, &t, 1 * SECOND, 1);		/* back */
+	assert_near(b.tokens, 0, 0);
+	budget_refill(&b, &t, 2 * SECOND, 1);
+	assert_near(b.tokens, 1000, 0);
+	budget_refill(&b, &t, 1000000 * SECOND, 1);	/* ahead */
+	assert_near(b.tokens, 2000, 0);
+}
+
+static void budget_tunables_change_the_outcome(void **state)
+{
+	struct budget_tunables t;
+	struct budget b;
+
+	(void)state;
+	assert_table_is_sound(&budget_tunable_table, &t);
+	t = (struct budget_tunables){ .bytes_per_second = 0, .burst_seconds = 1, .in_flight = 2 };
+	budget_init(&b, &t, 0);
+	assert_true(budget_take(&b, &t, 1e12));		/* no limit on bytes ... */
+	assert_true(budget_take(&b, &t, 1e12));
+	assert_false(budget_take(&b, &t, 1));		/* ... but on orders */
+	t.in_flight = 3;
+	assert_true(budget_take(&b, &t, 1));
+	t = (struct budget_tunables){ .bytes_per_second = 10, .burst_seconds = 1, .in_flight = 2 };
+	budget_init(&b, &t, 0);
+	assert_near(b.tokens, 10, 0);
+	t.burst_seconds = 3;
+	budget_init(&b, &t, 0);
+	assert_near(b.tokens, 30, 0);
+	budget_take(&b, &t, 30);
+	budget_refill(&b, &t, SECOND, 0.5);
+	assert_near(b.tokens, 5, 1e-9);
+}
+
+/* The example of brake.h. */
+static void slower_user_io_slows_moves(void **state)
+{
+	struct brake_tunables t;
+	struct brake b;
+
+	(void)state;
+	tunable_defaults(&brake_tunable_table, &t);
+	brake_init(&b);
+	assert_near(brake_step(&b, &t, 100, 100, false), 1, 0);
+	assert_near(brake_step(&b, &t, 250, 100, true), 0.5, 1e-9);
+	assert_near(brake_step(&b, &t, 250, 100, true), 0.25, 1e-9);
+	assert_near(brake_step(&b, &t, 150, 100, true), 0.30, 1e-9);
+	assert_near(b.base_us, 100, 0);
+	for (int i = 0; i < 100; i++)
+		brake_step(&b, &t, 1e6, 100, true);
+	assert_near(b.share, t.min_share, 0);
+	for (int i = 0; i < 100; i++)
+		brake_step(&b, &t, 0, 0, true);
+	assert_near(b.share, 1, 0);
+}
+
+static void brake_tunables_change_the_outcome(void **state)
+{
+	struct brake_tunables t;
+	struct brake b;
+
+	(void)state;
+	assert_table_is_sound(&brake_tunable_table, &t);
+	brake_init(&b);
+	brake_step(&b, &t, 100, 100, false);
+	t.tolerance = 2;
+	assert_near(brake_step(&b, &t, 250, 100, true), 1, 0);
+	t.tolerance = 1;
+	t.floor_us = 300;
+	assert_near(brake_step(&b, &t, 250, 100, true), 1, 0);
+	t.floor_us = 50;
+	t.min_ops = 101;
+	assert_near(brake_step(&b, &t, 250, 100, true), 1, 0);
+	t.min_ops = 8;
+	t.back_off = 0.1;
+	assert_near(brake_step(&b, &t, 250, 100, true), 0.1, 1e-9);
+	t.recover = 0.4;
+	assert_near(brake_step(&b, &t, 100, 100, true), 0.5, 1e-9);
+	t.min_share = 0.3;
+	assert_near(brake_step(&b, &t, 250, 100, true), 0.3, 1e-9);
+	t.smoothing = 0.5;
+	brake_step(&b, &t, 200, 100, false);
+	assert_near(b.base_us, 150, 1e-9);
+}
+
+/* 1 TB rated for 0.1 drive writes per day: 100 GB saved up at first, then 1.157 MB a second. */
+static void endurance_is_a_hard_limit(void **state)
+{
+	struct endurance_tunables t;
+	struct endurance e;
+
+	(void)state;
+	tunable_defaults(&endurance_tunable_table, &t);
+	t.drive_writes_per_day = 0.1;
+	endurance_init(&e, &t, 1e12);
+	assert_true(endurance_allows(&e, &t, 100e9));
+	assert_false(endurance_allows(&e, &t, 100.1e9));
+	endurance_step(&e, &t, 0, 100e9);
+	assert_false(endurance_allows(&e, &t, 4096));
+	endurance_step(&e, &t, 3600, 0);
+	assert_true(endurance_allows(&e, &t, 4.1e9));
+	assert_false(endurance_allows(&e, &t, 4.2e9));
+	/* Users wrote two banks: one is forgiven, or moves would rest for ever. */
+	endurance_step(&e, &t, 0, 500e9);
+	assert_near(e.saved, -100e9, 1);
+	/* A clock that goes back earns nothing. */
+	endurance_step(&e, &t, -1e6, 0);
+	assert_near(e.saved, -100e9, 1);
+}
+
+static void endurance_tunables_change_the_outcome(void **state)
+{
+	struct endurance_tunables t;
+	struct endurance e;
+
+	(void)state;
+	assert_table_is_sound(&endurance_tunable_table, &t);
+	endurance_init(&e, &t, 1e12);
+	assert_true(endurance_allows(&e, &t, 1e15));	/* no limit by default */
+	assert_near(endurance_price(&e, &t), 1, 0);
+	t.drive_writes_per_day = 1;
+	t.bank_days = 2;
+	endurance_init(&e, &t, 1e12);
+	assert_near(e.saved, 2e12, 1);
+	assert_near(endurance_price(&e, &t), 1, 0);
+	e.saved = 0.5e12;
+	assert_near(endurance_price(&e, &t), 2.5, 1e-9);
+	t.max_price = 10;
+	assert_near(endurance_price(&e, &t), 5.5, 1e-9);
+	e.saved = -1;
+	assert_near(endurance_price(&e, &t), 10, 0);
+}
+
+static void quiet_volumes_get_a_boost(void **state)
+{
+	struct idle_tunables t;
+	struct idle i = { 0 };
+
+	(void)state;
+	assert_table_is_sound(&idle_tunable_table, &t);
+	assert_near(idle_step(&i, &t, 100, 5), 1, 0);
+	assert_near(idle_step(&i, &t, 50, 5), 1, 0);
+	assert_near(idle_step(&i, &t, 50, 5), 4, 0);
+	assert_near(idle_step(&i, &t, 51, 5), 1, 0);
+	t.idle_iops = 20;
+	t.idle_seconds = 4;
+	t.boost = 2;
+	assert_near(idle_step(&i, &t, 51, 5), 2, 0);
+	assert_near(idle_step(&i, &t, 1, 0), 2, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_rate_holds_on_average),
+		cmocka_unit_test(an_order_larger_than_the_bucket_is_paid_off),
+		cmocka_unit_test(a_clock_that_jumps_gives_no_flood),
+		cmocka_unit_test(budget_tunables_change_the_outcome),
+		cmocka_unit_test(slower_user_io_slows_moves),
+		cmocka_unit_test(brake_tunables_change_the_outcome),
+		cmocka_unit_test(endurance_is_a_hard_limit),
+		cmocka_unit_test(endurance_tunables_change_the_outcome),
+		cmocka_unit_test(quiet_volumes_get_a_boost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
