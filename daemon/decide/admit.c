@@ -65,5 +65,8 @@ bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t ma
 		return false;
 	share = (double)fast_blocks / (double)mapped_blocks;
 	uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
-	return ghost_hit >= t->skew * (share < uniform ? share : uniform) && ghost_hit > 0;
+	if (uniform < share)
+		share = uniform;
+	/* Of hits, or of misses: a fast tier of half the volume cannot have twice its share of hits. */
+	return ghost_hit > 0 && (ghost_hit >= t->skew * share || (1 - ghost_hit) * t->skew <= 1 - share);
 }

@@ -30,7 +30,7 @@ extern const struct tunable_table admit_tunable_table;
 
 /*
  * Whether moves can pay at all: an LRU fast tier of this size would have at least `skew` times the
- * hit rate of a random placement (its share of the volume).  @ghost_hit: from shards_hit_rate().
+ * hit rate of a random placement (its share of the volume), or at most 1 / `skew` of its misses.  @ghost_hit: from shards_hit_rate().
  */
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
 		  double ghost_hit, uint64_t fast_blocks);

@@ -260,6 +260,12 @@ static void demote(struct policy *p, uint64_t blocks)
 	}
 }
 
+static bool is_skewed(const struct policy *p)
+{
+	return admit_skewed(&p->admit_t, (uint64_t)p->shards.accesses, p->v->blocks,
+			    shards_hit_rate(&p->shards, p->v->fast_total), p->v->fast_total);
+}
+
 /* The cache's entries are judged together; the hot ones go up or stay, the others leave. */
 static void flush_cache(struct policy *p)
 {
@@ -270,7 +276,7 @@ static void flush_cache(struct policy *p)
 	for (uint32_t i = 0; i < total && n < 4096; i++)
 		if (is_hot(p, p->cache.entries[i].block))
 			hot[n++] = p->cache.entries[i].block;
-	verdict = flush_decide(&p->flush_t, p->flush_t.run_blocks, n);
+	verdict = is_skewed(p) ? flush_decide(&p->flush_t, p->flush_t.run_blocks, n) : FLUSH_NOTHING;
 	if (verdict == FLUSH_PROMOTE) {
 		uint32_t fits = room(p);
 
@@ -341,10 +347,7 @@ static void step(struct policy *p)
 	if (p->c.heat == HEAT_CLOCK && p->v->operations % 4096 < STEP_OPERATIONS)
 		mapper_refresh(&p->mapper, &p->mapper_t, &p->tracker, &p->prng);
 	if (p->ralt && p->v->operations % 4096 < STEP_OPERATIONS)
-		ralt_fill(p->ralt, admit_skewed(&p->admit_t, (uint64_t)p->shards.accesses,
-						p->v->blocks,
-						shards_hit_rate(&p->shards, p->v->fast_total),
-						p->v->fast_total) ? p->c.fill : 0);
+		ralt_fill(p->ralt, is_skewed(p) ? p->c.fill : 0);
 	w = watermark_step(&p->watermark, &p->watermark_t, p->v->fast_used, p->v->fast_total);
 	if (w.demote_blocks)
 		demote(p, w.demote_blocks);

@@ -28,6 +28,23 @@ static void a_hotspot_shows_after_half_a_pass(void **state)
 	assert_false(admit_first_sight(&t, 25000, 0, 0.5, 0, 100000));
 }
 
+/* 10 % fast: 20 % of hits are twice a uniform load's. 50 % fast: 25 % of misses are half of one's. */
+static void skew_shows_in_hits_or_in_misses(void **state)
+{
+	struct admit_tunables t;
+
+	(void)state;
+	tunable_defaults(&admit_tunable_table, &t);
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.20, 100000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.19, 100000));
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.76, 500000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.74, 500000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.5, 500000));
+	assert_false(admit_skewed(&t, 999, 1000000, 1, 100000));
+	t.skew = 1.5;
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.16, 100000));
+}
+
 static void each_tunable_changes_the_outcome(void **state)
 {
 	struct admit_tunables t;
@@ -50,6 +67,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uniform_reuse_by_formula),
 		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
+		cmocka_unit_test(skew_shows_in_hits_or_in_misses),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
 	};
 
