@@ -37,7 +37,8 @@ static double per_block_cost(const struct region_view *r, const struct msc_tunab
 	double append = append_cost(r, merge, t->append_debt);
 
 	*mode = MOVE_MERGE;
-	if (r->packs >= REGION_PACKS || append >= merge)
+	/* Without packs there is nothing to merge. */
+	if (r->packs >= REGION_PACKS || (r->packs && append >= merge))
 		return merge;
 	*mode = MOVE_APPEND;
 	return append;
