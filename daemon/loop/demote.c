@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Room on the fast tier: choose a region (power-of-k over MSC), keep what is hot, order
+ * the rest down.  A merge promotes the hot blocks that it meets.
+ *
+ * Where the sense knows no single blocks the rule is `oldest`, and nothing is kept.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "loop/engine.h"
+
+#define ATTEMPTS	64	/* choices a tick */
+
+static void precise(struct engine *e, struct region_view *view)
+{
+	struct warmth_region warm;
+	struct upmask fast, slow;
+
+	if (book_masks(e->port, view->region, &fast, &slow) ||
+	    warmth_look(&e->warmth, view->region, true, &warm) < 0)
+		return;
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
+		if (!upmask_test(&fast, i))
+			continue;
+		view->coldness += coldness(warm.level[i]);
+		view->pinned_blocks += upmask_test(&warm.hot, i);
+		view->hot_blocks += upmask_test(&warm.hot, i);
+	}
+}
+
+static bool view_region(void *ctx, uint64_t index, struct region_view *view)
+{
+	struct engine *e = ctx;
+	uint64_t region = e->book.fast[index];
+
+	if (orders_busy(e, region))
+		return false;
+	book_view(&e->book, region, view);
+	if (!e->senses || e->c.rule == CHOOSE_RANDOM || e->c.rule == CHOOSE_OLDEST)
+		view->coldness = region_fast_blocks(view);
+	else if (e->c.rule == CHOOSE_PRECISE)
+		precise(e, view);
+	else
+		warmth_estimate(&e->warmth, view);
+	return true;
+}
+
+static uint32_t common(const struct upmask *a, const struct upmask *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		n += (uint32_t)__builtin_popcountll(a->bits[w] & b->bits[w]);
+	return n;
+}
+
+static void estimate(const struct engine *e, const struct choice *c, struct plan *p)
+{
+	double fast = region_fast_blocks(&c->view), gain = e->gain.lz4 > 1 ? e->gain.lz4 : 1;
+	double dirty = fast > 0 ? c->view.dirty_blocks / fast : 1;
+
+	p->codec = orders_codec(e, fast > 0 ? c->view.coldness / fast : 1);
+	p->write_down = p->goes_down * dirty / gain * TERRACE_BLOCK_BYTES;
+	p->write_up = (double)p->goes_up * TERRACE_BLOCK_BYTES;
+	if (p->mode != TERRACE_MOVE_MERGE)
+		return;
+	p->read_down = c->view.packed_blocks * TERRACE_BLOCK_BYTES;
+	p->write_down += (c->view.packed_blocks - c->view.garbage_blocks) * TERRACE_BLOCK_BYTES;
+}
+
+/*
+ * What a merge may bring up: free room, and half of what it takes down, so that it makes room
+ * in any case.
+ */
+static uint32_t passing_room(const struct engine *e, const struct upmask_input *in)
+{
+	uint64_t room = e->room > e->coming ? e->room - e->coming : 0;
+
+	return (uint32_t)room + (upmask_count(&in->fast) - common(&in->fast, &in->hot)) / 2;
+}
+
+/* 0 with @p filled in; -ENOENT: nothing of the region would go down. */
+static int plan_of(struct engine *e, const struct choice *c, struct plan *p)
+{
+	struct upmask_input in = { 0 };
+	struct upmask_result up;
+	struct warmth_region warm = { 0 };
+	bool merge = c->msc.mode == MOVE_MERGE && e->state.tier[e->down].kind == TERRACE_KIND_SHELVES;
+	int err = book_masks(e->port, c->view.region, &in.fast, &in.packed);
+
+	if (!err && e->senses)
+		err = warmth_look(&e->warmth, c->view.region, false, &warm);
+	if (err < 0)
+		return err;
+	in.hot = warm.hot;
+	upmask_build(&up, &in, merge ? passing_room(e, &in) : 0);
+	if (!up.demoted)
+		return -ENOENT;
+	*p = (struct plan){
+		.region = c->view.region, .why = WHY_ROOM,
+		.mode = merge ? TERRACE_MOVE_MERGE : TERRACE_MOVE_APPEND,
+		.up = up.up, .fast = in.fast, .slow = in.packed,
+		.goes_down = up.demoted, .goes_up = up.promoted, .retained = common(&up.up, &in.fast),
+		.score = c->score, .benefit = c->msc.benefit, .cost = c->msc.cost,
+		.looked_at = c->looked_at,
+	};
+	estimate(e, c, p);
+	return 0;
+}
+
+static struct msc_tunables priced(const struct engine *e)
+{
+	struct msc_tunables t = e->c.tuning.msc;
+
+	t.wear_price *= endurance_price(&e->endurance[e->down], &e->c.endurance[e->down]);
+	return t;
+}
+
+void demote(struct engine *e, uint64_t blocks)
+{
+	struct msc_tunables msc = priced(e);
+	enum choose_rule rule = e->senses ? e->c.rule : CHOOSE_OLDEST;
+
+	if (!governor_allows_down(&e->governor)) {
+		e->stats.held_by_governor++;
+		return;
+	}
+	for (uint32_t i = 0; e->leaving < blocks && i < ATTEMPTS; i++) {
+		struct choice c;
+		struct plan p;
+		int err = choose_region(&c, rule, &e->c.tuning.choose, &msc, e->book.fast_count,
+					view_region, e, &e->prng);
+
+		e->stats.choices++;
+		if (err) {
+			e->stats.choice_failures++;
+			return;
+		}
+		err = plan_of(e, &c, &p);
+		if (err == -ENOENT) {
+			/* The summary was out of date. */
+			book_refresh(&e->book, e->port, c.view.region);
+			continue;
+		}
+		if (err || orders_give(e, &p))
+			return;
+	}
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Open, close and the order of things in a tick; see engine.h. */
+#include "loop/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define REPAY_SLOTS	65536u
+#define REPAY_RATE	(1.0 / 16)
+#define WORK_TICKS	8	/* between calls of warmth_work() */
+#define SAVE_TICKS	600
+#define SHELF_BLOCKS	16384
+#define TELL_NS		600000000000ull	/* between messages about the same trouble */
+#define JANITOR_MARGIN	0.01	/* start below the kernel's own mark when it cannot be kept out */
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* The slots tiers are the fast side, the first other tier behind them the slow side. */
+static void find_sides(struct engine *e)
+{
+	uint32_t t;
+
+	e->fast_blocks = 0;
+	e->fast_used = 0;
+	e->idle_because = NULL;
+	for (t = 0; t < e->state.nr_tiers && e->state.tier[t].kind == TERRACE_KIND_SLOTS; t++) {
+		e->fast_blocks += e->state.tier[t].blocks;
+		e->fast_used += e->state.tier[t].used_blocks;
+	}
+	e->up = 0;
+	e->down = t;
+	if (!t)
+		e->idle_because = "the first tier is not of kind slots";
+	else if (t == e->state.nr_tiers)
+		e->idle_because = "no tier is slower than the slots";
+	else if (e->state.tier[0].missing || e->state.tier[t].missing)
+		e->idle_because = "a tier is missing";
+	else if (!e->state.writable)
+		e->idle_because = "the volume is not writable";
+	else if (!e->fast_blocks)
+		e->idle_because = "the fast tier has no room";
+	if (t == e->state.nr_tiers)
+		e->down = e->up;
+}
+
+static void heat_report(void *ctx, enum ralt_event event, const char *file, int err)
+{
+	static const char *const text[] = {
+		[RALT_COLD] = "starts cold: no heat is kept from before",
+		[RALT_SET_ASIDE] = "is damaged and was set aside as .bad: its heat is lost",
+		[RALT_OTHER_VOLUME] = "belongs to another volume and was set aside",
+		[RALT_WRITE_FAILED] = "could not be written; tried again later",
+		[RALT_DROPPED] = "could not be written for too long: accesses were dropped",
+	};
+	struct engine *e = ctx;
+
+	/* A disk that is full is so for long: tell it now and then. */
+	if (err && e->heat_told_ns && e->now_ns - e->heat_told_ns < TELL_NS)
+		return;
+	if (event == RALT_WRITE_FAILED || event == RALT_DROPPED)
+		e->heat_told_ns = e->now_ns;
+	engine_log(e, event == RALT_COLD ? ENGINE_NOTICE : ENGINE_WARNING, "heat store%s%s %s%s%s",
+		   file ? ": " : "", file ? file : "", text[event], err ? ": " : "",
+		   err ? strerror(err < 0 ? -err : err) : "");
+}
+
+static uint64_t volume_number(const uint8_t *uuid)
+{
+	uint64_t a, b;
+
+	memcpy(&a, uuid, 8);
+	memcpy(&b, uuid + 8, 8);
+	return mix64(a ^ mix64(b));
+}
+
+/* Heat that cannot be kept on disk is kept in memory: a daemon that moves blindly is worse. */
+static int open_warmth(struct engine *e)
+{
+	char path[4096];
+	struct warmth_config wc = {
+		.kind = e->c.heat, .directory = path, .volume = volume_number(e->shape.uuid),
+		.nonce = prng_next(&e->prng), .blocks = e->shape.blocks,
+		.fast_blocks = e->fast_blocks, .tuning = &e->c.tuning,
+		.report = heat_report, .report_ctx = e,
+	};
+	int err;
+
+	snprintf(path, sizeof(path), "%s/ralt", e->c.directory);
+	if (e->c.heat == HEAT_RALT)
+		mkdir(path, 0700);
+	err = warmth_open(&e->warmth, &wc, &e->prng);
+	if (err == -EBUSY)
+		engine_log(e, ENGINE_ERROR, "%s: another process works on this volume", path);
+	if (!err || err == -EBUSY || e->c.heat != HEAT_RALT)
+		return err;
+	engine_log(e, ENGINE_WARNING, "%s: the heat store cannot be opened (%s): heat is kept in memory, by a clock",
+		   path, strerror(-err));
+	wc.kind = HEAT_CLOCK;
+	return warmth_open(&e->warmth, &wc, &e->prng);
+}
+
+static void *take(struct engine *e, int n, size_t bytes)
+{
+	e->memory[n] = malloc(bytes);
+	return e->memory[n];
+}
+
+static int open_memory(struct engine *e)
+{
+	uint32_t cached = e->c.cache_blocks < ENGINE_CACHE ? e->c.cache_blocks : ENGINE_CACHE;
+	size_t n = recency_bytes(cached);
+	int err = recency_init(&e->cache, cached, take(e, 0, n), n);
+
+	n = shards_bytes(&e->c.tuning.shards);
+	if (!err)
+		err = shards_init(&e->shards, &e->c.tuning.shards, e->shape.blocks, take(e, 1, n), n);
+	n = repay_bytes(REPAY_SLOTS);
+	if (!err)
+		err = repay_init(&e->repay, REPAY_SLOTS, REPAY_RATE, take(e, 2, n), n);
+	if (!err)
+		err = epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
+	return err;
+}
+
+static int open_parts(struct engine *e)
+{
+	int err = book_init(&e->book, e->shape.regions, e->port->aged);
+
+	if (!err)
+		err = open_memory(e);
+	if (!err && e->fast_blocks)
+		err = open_warmth(e);
+	if (err)
+		return err;
+	e->senses = e->port->ops->drain && e->fast_blocks;
+	limits_init(e);
+	orders_init(e);
+	err = keep_load(e);
+	if (err)
+		engine_log(e, ENGINE_WARNING, "%s/wear cannot be used (%s): endurance starts with nothing saved up",
+			   e->c.directory, strerror(-err));
+	return 0;
+}
+
+int engine_open(struct engine *e, const struct engine_config *c, struct port *port, uint64_t now_ns)
+{
+	int err;
+
+	memset(e, 0, sizeof(*e));
+	e->c = *c;
+	e->port = port;
+	e->now_ns = e->last_ns = now_ns;
+	e->prng.state = c->seed;
+	err = port->ops->shape(port, &e->shape);
+	if (!err)
+		err = port->ops->state(port, &e->state);
+	if (err)
+		return err;
+	e->before = e->state;
+	find_sides(e);
+	err = open_parts(e);
+	if (err) {
+		engine_log(e, ENGINE_ERROR, "cannot drive the volume: %s", strerror(-err));
+		engine_close(e);
+		return err;
+	}
+	if (!e->senses)
+		engine_log(e, ENGINE_NOTICE, "no sense of single blocks: regions move by age alone, nothing is promoted");
+	if (e->idle_because)
+		engine_log(e, ENGINE_NOTICE, "nothing moves: %s", e->idle_because);
+	return 0;
+}
+
+void engine_close(struct engine *e)
+{
+	if (e->book.summary && e->state.nr_tiers)
+		keep_save(e);
+	warmth_close(&e->warmth);
+	book_exit(&e->book);
+	for (int i = 0; i < 3; i++)
+		free(e->memory[i]);
+	memset(e->memory, 0, sizeof(e->memory));
+}
+
+void engine_retune(struct engine *e, const struct engine_config *c)
+{
+	struct ralt_tunables ralt = e->c.tuning.ralt;
+	struct shards_tunables shards = e->c.tuning.shards;
+	struct tracker_tunables tracker = e->c.tuning.tracker;
+	enum heat_kind heat = e->c.heat;
+	uint32_t cache = e->c.cache_blocks;
+
+	e->c = *c;
+	/* What sized the memory and the files at the start. */
+	e->c.tuning.ralt = ralt;
+	e->c.tuning.shards = shards;
+	e->c.tuning.tracker = tracker;
+	e->c.heat = heat;
+	e->c.cache_blocks = cache;
+}
+
+/* ---- a tick -------------------------------------------------------------------------- */
+
+/*
+ * Which shelves are worth cleaning only the kernel knows, and its janitor cleans when they run short:
+ * long before that it must be let in.
+ */
+static bool shelves_short(const struct engine *e)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		const struct port_tier *tier = &e->state.tier[t];
+
+		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
+		    tier->free_shelves < 4 + tier->blocks / SHELF_BLOCKS / 16)
+			return true;
+	}
+	return false;
+}
+
+/* The janitor stays out while we make room, and comes back when we may not. */
+static void claim(struct engine *e)
+{
+	bool want = e->c.claim && !e->c.evaluate && !e->idle_because &&
+		    governor_allows_down(&e->governor) && !shelves_short(e);
+	int err;
+
+	if (!want && !e->claimed)
+		return;
+	err = e->port->ops->claim(e->port, want);
+	if (want && err && !e->claim_known)
+		engine_log(e, err == -EOPNOTSUPP ? ENGINE_NOTICE : ENGINE_WARNING,
+			   err == -EBUSY ? "another process drives this volume: the orders of both are carried out" :
+			   "this kernel module knows no driver: its janitor works beside us");
+	e->claim_known = true;
+	e->claimed = want && !err;
+}
+
+/* Fills that are watched: a tier smaller than 100 blocks has no per cent to spare. */
+static struct watermark_tunables marks(const struct engine *e)
+{
+	struct watermark_tunables t = e->c.tuning.watermark;
+
+	if (!e->claimed && t.low > 2 * JANITOR_MARGIN) {
+		t.high -= JANITOR_MARGIN;
+		t.low -= JANITOR_MARGIN;
+	}
+	return t;
+}
+
+static void move(struct engine *e)
+{
+	struct watermark_tunables t = marks(e);
+	struct watermark_verdict w = watermark_step(&e->watermark, &t, e->fast_used, e->fast_blocks);
+
+	e->room = w.room_blocks;
+	if (w.demote_blocks && e->book.complete)
+		demote(e, w.demote_blocks);
+	if (!e->senses)
+		return;
+	promote(e);
+	promote_epoch(e);
+}
+
+static void upkeep(struct engine *e)
+{
+	int err;
+
+	if (e->senses && e->ticks % WORK_TICKS == 0)
+		warmth_work(&e->warmth, hear_skewed(e) ? e->c.fill : 0, &e->prng);
+	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1)
+		return;
+	err = keep_save(e);
+	if (err && err != e->save_error)
+		engine_log(e, ENGINE_WARNING, "%s/wear cannot be written (%s): the endurance account of this run may be lost",
+			   e->c.directory, strerror(-err));
+	e->save_error = err;
+}
+
+static int look(struct engine *e)
+{
+	int err = e->port->ops->state(e->port, &e->state);
+
+	if (err)
+		return err;
+	find_sides(e);
+	limits_tick(e);
+	err = orders_collect(e);
+	if (!err)
+		err = book_tick(&e->book, e->port);
+	if (!err)
+		err = hear(e);
+	return err;
+}
+
+int engine_tick(struct engine *e, uint64_t now_ns)
+{
+	int err, sent;
+
+	e->now_ns = now_ns;
+	e->ticks++;
+	err = look(e);
+	if (err == -ENODEV)
+		return err;
+	claim(e);
+	if (!err && !e->idle_because)
+		move(e);
+	sent = orders_send(e);
+	upkeep(e);
+	e->before = e->state;
+	e->last_ns = now_ns;
+	return err ? err : sent == -EAGAIN ? 0 : sent;
+}

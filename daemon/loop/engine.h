@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The loop of one volume: sense -> decide -> act.
+ *
+ *	engine.c	open, close, one tick in order
+ *	hear.c		accesses into heat, ghost cache, promotion cache
+ *	limits.c	brake, idle boost, budgets, endurance, governor: what moves may do now
+ *	demote.c	room: choose a region, keep what is hot, order the rest down
+ *	promote.c	slow-read blocks that are hot: by flush, or in an epoch
+ *	orders.c	orders under way, what came of them
+ *	explain.c	the last decisions, for people
+ *	keep.c		what has to survive a restart, beside the heat
+ *
+ * It reads no clock (time is an argument), prints nothing (messages go to `log`), and waits for
+ * nothing: a tick takes a few milliseconds.
+ */
+#ifndef TERRACE_LOOP_ENGINE_H
+#define TERRACE_LOOP_ENGINE_H
+
+#include "decide/repay.h"
+#include "loop/book.h"
+#include "loop/warmth.h"
+
+#define ENGINE_ORDERS		256u	/* under way at a time */
+#define ENGINE_DECISIONS	256u	/* kept for `explain` */
+#define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
+
+enum why {
+	WHY_ROOM,		/* the fast tier is full */
+	WHY_FLUSH,		/* slow-read blocks turned out hot */
+	WHY_EPOCH,		/* a read-triggered epoch */
+	WHYS,
+};
+
+enum engine_level {
+	ENGINE_ERROR,
+	ENGINE_WARNING,
+	ENGINE_NOTICE,
+	ENGINE_DEBUG,
+};
+
+typedef void (*engine_log_fn)(void *ctx, enum engine_level level, const char *line);
+
+struct engine_config {
+	const char *directory;		/* exists; heat and endurance survive there */
+	struct tuning tuning;
+	/* of each tier; those of `tuning` where none is given */
+	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
+	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
+	enum heat_kind heat;
+	enum choose_rule rule;
+	uint32_t cache_blocks;		/* promotion cache, ENGINE_CACHE at most */
+	double fill;			/* RALT: share of the fast tier filled by score under skew */
+	bool evaluate;			/* decide and explain, order nothing */
+	bool claim;			/* keep the kernel's janitor out */
+	uint64_t seed;
+	engine_log_fn log;
+	void *log_ctx;
+};
+
+/* A move that was decided on. */
+struct plan {
+	uint64_t region;
+	enum why why;
+	enum terrace_move_mode mode;
+	struct upmask up, fast, slow;
+	uint32_t goes_down, goes_up, retained;
+	struct codec_choice codec;
+	double read_down, write_down, write_up;	/* bytes, estimated, of tier_down and tier_up */
+	double score, benefit, cost;
+	uint32_t looked_at;
+};
+
+struct decision {
+	uint64_t number;
+	uint64_t at_ns;
+	uint64_t region;
+	enum why why;
+	uint8_t mode;
+	uint8_t status;		/* TERRACE_RESULT_*, 0: under way */
+	int error;
+	uint32_t looked_at, goes_down, goes_up, retained;
+	double score, benefit, cost;
+	uint32_t down, up, dropped, raced;
+	uint64_t took_ns;
+};
+
+struct order {
+	uint64_t cookie;	/* 0: free */
+	uint64_t decision;
+	struct plan plan;
+	bool no_room;		/* told to be pending */
+};
+
+struct engine_stats {
+	uint64_t accesses, slow_reads;
+	uint64_t choices, choice_failures;
+	uint64_t orders[WHYS];
+	uint64_t done, partly, failed, cancelled, no_room;
+	uint64_t retained;
+	uint64_t promoted_by_flush, promoted_by_compaction, promoted_by_epoch;
+	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
+	uint64_t flushes, flushes_kept, flushes_dropped;
+	uint64_t demoted, dropped, raced;
+	uint64_t held_by_budget, held_by_endurance, held_by_governor;
+	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
+	uint64_t written_bytes[TERRACE_MAX_RESULT_TIERS];
+};
+
+struct engine {
+	struct engine_config c;
+	struct port *port;
+	struct port_shape shape;
+	struct port_state state, before;
+	uint64_t now_ns, last_ns;
+	uint64_t ticks;
+	struct prng prng;
+
+	uint32_t up, down;		/* tiers that moves go between */
+	uint64_t fast_blocks, fast_used;
+	const char *idle_because;	/* no moves at all, and why; NULL: they go on */
+
+	bool senses;			/* single blocks */
+	struct warmth warmth;
+	struct book book;
+	struct shards shards;
+	struct repay repay;
+	struct recency cache;		/* promotion cache: blocks read slowly */
+	uint32_t fresh;			/* entered since the last flush */
+	void *memory[3];
+
+	struct watermark watermark;
+	uint64_t room;			/* promotions that fit */
+	struct epoch epoch;
+	struct governor governor;
+	enum governor_reason told_up, told_down;
+	double spent_ns;		/* by promotions, this epoch of the governor */
+	struct budget budget[TERRACE_MAX_RESULT_TIERS];
+	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
+	struct brake brake;
+	struct idle idle;
+	double boost;
+	struct codec_sample gain;	/* what packing gained, learnt from results */
+
+	bool claimed, claim_known;
+	struct order order[ENGINE_ORDERS];
+	uint32_t under_way;
+	uint64_t cookies;
+	struct terrace_move batch[64];
+	uint32_t batched;
+	uint64_t leaving, coming;	/* blocks of orders under way */
+	uint64_t complained_ns, heat_told_ns;	/* when trouble was last told */
+	int save_error;
+
+	struct decision decision[ENGINE_DECISIONS];
+	uint64_t decisions;
+	struct engine_stats stats;
+};
+
+/* 0 or -errno after a message. */
+int engine_open(struct engine *e, const struct engine_config *c, struct port *port, uint64_t now_ns);
+
+/* One round. -ENODEV: the volume has gone; other errors were logged and will be tried again. */
+int engine_tick(struct engine *e, uint64_t now_ns);
+
+/* Orders under way stay with the port, whose close ends them. */
+void engine_close(struct engine *e);
+
+/* New tunables and limits; sizes of the heat store stay until the next start. */
+void engine_retune(struct engine *e, const struct engine_config *c);
+
+/* --- between the files of the loop -------------------------------------------- */
+
+void engine_log(struct engine *e, enum engine_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+int hear(struct engine *e);
+/* Blocks of the volume that hold something, as far as is known. */
+uint64_t hear_mapped(const struct engine *e);
+bool hear_skewed(const struct engine *e);
+
+void limits_init(struct engine *e);
+void limits_tick(struct engine *e);
+double limits_read_ns(const struct engine *e, uint32_t tier);
+double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes);
+
+void demote(struct engine *e, uint64_t blocks);
+void promote(struct engine *e);
+void promote_epoch(struct engine *e);
+
+void orders_init(struct engine *e);
+/* For blocks of this mean coldness, by what packing has gained so far. */
+struct codec_choice orders_codec(const struct engine *e, double coldness);
+bool orders_busy(const struct engine *e, uint64_t region);
+/* 0; -EAGAIN: a limit says not now; -EDQUOT: endurance; -EBUSY: too many under way. */
+int orders_give(struct engine *e, const struct plan *plan);
+int orders_send(struct engine *e);
+int orders_collect(struct engine *e);
+
+struct decision *explain_add(struct engine *e, const struct plan *plan);
+struct decision *explain_find(struct engine *e, uint64_t number);
+/* One line of text, as `explain` and the debug log show it. */
+void explain_text(const struct decision *d, char *line, size_t bytes);
+const char *why_name(enum why why);
+
+int keep_load(struct engine *e);
+int keep_save(const struct engine *e);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What moves may do now: budgets under brake and boost, endurance, the governor's word.
+ *
+ * Prices of I/O are those of the tier's class, from published figures: they weigh hits
+ * against moves and need to be right only in order of magnitude.
+ */
+#include <string.h>
+
+#include "loop/engine.h"
+
+static const struct price {
+	const char *class;
+	double read_us;			/* one 4 KiB read */
+	double bytes_per_us;		/* long runs */
+} prices[] = {
+	{ "optane", 6, 2400 },
+	{ "nvme", 80, 3000 },
+	{ "csd", 120, 1500 },
+	{ "qlc", 391, 1000 },
+	{ "net", 2000, 100 },
+	{ "hdd", 6600, 150 },
+	{ NULL, 200, 500 },
+};
+
+static const struct price *price_of(const struct engine *e, uint32_t tier)
+{
+	const struct price *p = prices;
+
+	while (p->class && strcmp(p->class, e->state.tier[tier].class))
+		p++;
+	return p;
+}
+
+double limits_read_ns(const struct engine *e, uint32_t tier)
+{
+	return price_of(e, tier)->read_us * 1e3;
+}
+
+double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes)
+{
+	return bytes / price_of(e, tier)->bytes_per_us * 1e3;
+}
+
+void limits_init(struct engine *e)
+{
+	brake_init(&e->brake);
+	governor_init(&e->governor);
+	e->boost = 1;
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		budget_init(&e->budget[t], &e->c.budget[t], e->now_ns);
+		endurance_init(&e->endurance[t], &e->c.endurance[t],
+			       (double)e->state.tier[t].blocks * TERRACE_BLOCK_BYTES);
+	}
+}
+
+/* Says so once when a side stops or goes on. */
+static void tell(struct engine *e, const char *side, enum governor_reason reason,
+		 enum governor_reason *told, uint32_t rest)
+{
+	if (reason == *told)
+		return;
+	*told = reason;
+	if (reason == GOVERNOR_FREE)
+		engine_log(e, ENGINE_NOTICE, "%s go on, as a trial", side);
+	else
+		engine_log(e, ENGINE_NOTICE, "%s stop for %u epochs: %s", side, rest,
+			   governor_reason_text(reason));
+}
+
+static void judge(struct engine *e)
+{
+	struct repay_counts c = repay_take(&e->repay);
+	double saved = limits_read_ns(e, e->down) - limits_read_ns(e, e->up);
+	struct governor_epoch epoch = {
+		.promoted = c.up, .demoted = c.down,
+		.saved_ns = c.up_hits * (saved > 0 ? saved : 0) / e->port->sampling,
+		.regretted = c.down_reads / (e->port->slow_always ? 1 : e->port->sampling),
+		.spent_ns = e->spent_ns, .skewed = hear_skewed(e),
+	};
+
+	if (epoch.regretted > epoch.demoted)
+		epoch.regretted = epoch.demoted;
+	e->spent_ns = 0;
+	governor_judge(&e->governor, &e->c.tuning.governor, &epoch);
+	shards_age(&e->shards);
+	tell(e, "promotions", e->governor.up.reason, &e->told_up, e->governor.up.rest);
+	tell(e, "demotions", e->governor.down.reason, &e->told_down, e->governor.down.rest);
+}
+
+static void pay_endurance(struct engine *e, double seconds)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		uint64_t users = e->state.written_blocks[t] - e->before.written_blocks[t];
+
+		endurance_step(&e->endurance[t], &e->c.endurance[t], seconds,
+			       (double)users * TERRACE_BLOCK_BYTES);
+	}
+}
+
+void limits_tick(struct engine *e)
+{
+	double seconds = e->now_ns > e->last_ns ? (double)(e->now_ns - e->last_ns) * 1e-9 : 0;
+	uint64_t reads = e->state.reads - e->before.reads, writes = e->state.writes - e->before.writes;
+	uint64_t ops = reads + writes, busy = e->state.busy_ns - e->before.busy_ns;
+	double share = brake_step(&e->brake, &e->c.tuning.brake,
+				  ops ? (double)busy / (double)ops / 1e3 : 0, ops, e->under_way > 0);
+
+	e->boost = idle_step(&e->idle, &e->c.tuning.idle, ops, seconds);
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
+		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, share * e->boost);
+	pay_endurance(e, seconds);
+	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, e->state.fast_reads - e->before.fast_reads);
+	if (governor_step(&e->governor, &e->c.tuning.governor, ops))
+		judge(e);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Orders: from a plan to a move under way, from its result to what is learnt.
+ *
+ * Orders of a tick go out together, so that one flush serves them.  An order keeps its slot and
+ * its share of the budgets until a final result; "no room" is not one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "loop/engine.h"
+
+#define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
+#define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
+#define TRY_AGAIN	64	/* see orders_codec() */
+
+/* Of ordinary data, until results say more. */
+static const struct codec_sample first_gain = { .lz4 = 1.8, .zstd_4 = 2.4, .zstd_16 = 2.7 };
+
+void orders_init(struct engine *e)
+{
+	e->gain = first_gain;
+}
+
+bool orders_busy(const struct engine *e, uint64_t region)
+{
+	if (!e->under_way)
+		return false;
+	for (uint32_t i = 0; i < ENGINE_ORDERS; i++)
+		if (e->order[i].cookie && e->order[i].plan.region == region)
+			return true;
+	return false;
+}
+
+static struct order *free_slot(struct engine *e)
+{
+	uint32_t most = e->shape.max_orders < ENGINE_ORDERS ? e->shape.max_orders : ENGINE_ORDERS;
+
+	if (e->under_way >= most)
+		return NULL;
+	for (uint32_t i = 0; i < ENGINE_ORDERS; i++)
+		if (!e->order[i].cookie)
+			return &e->order[i];
+	return NULL;
+}
+
+/* ---- what an order may cost ------------------------------------------------------- */
+
+static double up_bytes(const struct plan *p)
+{
+	return p->write_up;
+}
+
+static double down_bytes(const struct plan *p)
+{
+	return p->read_down + p->write_down;
+}
+
+static int afford(struct engine *e, const struct plan *p)
+{
+	if (!endurance_allows(&e->endurance[e->up], &e->c.endurance[e->up], p->write_up) ||
+	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down)) {
+		e->stats.held_by_endurance++;
+		return -EDQUOT;
+	}
+	if (!budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p))) {
+		e->stats.held_by_budget++;
+		return -EAGAIN;
+	}
+	if (!budget_take(&e->budget[e->up], &e->c.budget[e->up], up_bytes(p))) {
+		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);
+		e->stats.held_by_budget++;
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+/* @r: what it really was; NULL: nothing at all. */
+static void settle(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	double down = r ? (double)(r->read_bytes[e->down] + r->written_bytes[e->down]) : 0;
+	double up = r ? (double)(r->read_bytes[e->up] + r->written_bytes[e->up]) : 0;
+
+	budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), down);
+	budget_settle(&e->budget[e->up], &e->c.budget[e->up], up_bytes(p), up);
+}
+
+/* ---- giving ------------------------------------------------------------------------ */
+
+/*
+ * Once in TRY_AGAIN decisions a codec is used as if nothing were known, or one that was found
+ * useless once would never get another chance.
+ */
+struct codec_choice orders_codec(const struct engine *e, double coldness)
+{
+	struct codec_choice none = { .codec = CODEC_NONE, .cluster = 1 };
+
+	if (e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
+		return none;
+	return codec_choose(&e->c.tuning.codec, coldness,
+			    e->decisions % TRY_AGAIN ? &e->gain : &first_gain);
+}
+
+static void fill_move(const struct engine *e, const struct plan *p, struct terrace_move *m)
+{
+	const struct codec_choice *codec = &p->codec;
+
+	memset(m, 0, sizeof(*m));
+	m->region = p->region;
+	m->mode = (uint8_t)p->mode;
+	m->tier_up = (uint8_t)e->up;
+	memcpy(m->up, p->up.bits, sizeof(m->up));
+	if (p->mode == TERRACE_MOVE_RAISE)
+		return;
+	m->tier_down = (uint8_t)e->down;
+	m->codec = (uint8_t)codec->codec;
+	m->level = (uint8_t)(codec->codec == CODEC_ZSTD ? codec->level : 0);
+	m->shift = codec->cluster == 16 ? 4 : codec->cluster == 4 ? 2 : 0;
+}
+
+static void take_slot(struct engine *e, struct order *o, const struct plan *plan)
+{
+	*o = (struct order){ .cookie = ++e->cookies, .plan = *plan };
+	o->decision = explain_add(e, plan)->number;
+	e->under_way++;
+	e->leaving += plan->goes_down;
+	e->coming += plan->goes_up;
+	e->stats.orders[plan->why]++;
+}
+
+static void free_order(struct engine *e, struct order *o)
+{
+	e->under_way--;
+	e->leaving -= o->plan.goes_down;
+	e->coming -= o->plan.goes_up;
+	o->cookie = 0;
+}
+
+static void debug(struct engine *e, uint64_t decision)
+{
+	struct decision *d = explain_find(e, decision);
+	char line[400];
+
+	if (!d)
+		return;
+	explain_text(d, line, sizeof(line));
+	engine_log(e, ENGINE_DEBUG, "%s", line);
+}
+
+int orders_give(struct engine *e, const struct plan *plan)
+{
+	struct order *o;
+	int err;
+
+	if (e->c.evaluate) {
+		debug(e, explain_add(e, plan)->number);
+		e->stats.orders[plan->why]++;
+		return -EAGAIN;		/* one decision a tick is enough to look at */
+	}
+	o = free_slot(e);
+	if (!o)
+		return -EBUSY;
+	err = afford(e, plan);
+	if (err)
+		return err;
+	if (e->batched == sizeof(e->batch) / sizeof(e->batch[0]) ||
+	    (e->shape.max_batch && e->batched == e->shape.max_batch)) {
+		err = orders_send(e);
+		if (err) {
+			settle(e, plan, NULL);
+			return err;
+		}
+	}
+	take_slot(e, o, plan);
+	fill_move(e, plan, &e->batch[e->batched]);
+	e->batch[e->batched++].cookie = o->cookie;
+	debug(e, o->decision);
+	return 0;
+}
+
+static struct order *order_of(struct engine *e, uint64_t cookie)
+{
+	for (uint32_t i = 0; cookie && i < ENGINE_ORDERS; i++)
+		if (e->order[i].cookie == cookie)
+			return &e->order[i];
+	return NULL;
+}
+
+/* The batch was refused: its orders never were. */
+static void take_back(struct engine *e, int err)
+{
+	for (uint32_t i = 0; i < e->batched; i++) {
+		struct order *o = order_of(e, e->batch[i].cookie);
+		struct decision *d;
+
+		if (!o)
+			continue;
+		d = explain_find(e, o->decision);
+		if (d) {
+			d->status = TERRACE_RESULT_FAILED;
+			d->error = err;
+		}
+		settle(e, &o->plan, NULL);
+		free_order(e, o);
+		e->stats.failed++;
+	}
+}
+
+int orders_send(struct engine *e)
+{
+	int err;
+
+	if (!e->batched)
+		return 0;
+	err = e->port->ops->submit(e->port, e->batch, e->batched);
+	if (err < 0) {
+		take_back(e, err);
+		if (err != -EAGAIN && err != -ENODEV)
+			engine_log(e, ENGINE_ERROR, "%u orders were refused: %s", e->batched, strerror(-err));
+	}
+	e->batched = 0;
+	return err < 0 ? err : 0;
+}
+
+/* ---- results ------------------------------------------------------------------------ */
+
+/* What a codec gains shows when only new blocks were packed: an append. */
+static void learn_gain(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	double *known = p->codec.codec == CODEC_LZ4 ? &e->gain.lz4 :
+			p->codec.cluster == 16 ? &e->gain.zstd_16 : &e->gain.zstd_4;
+
+	if (p->mode != TERRACE_MOVE_APPEND || p->codec.codec == CODEC_NONE || !r->down || !r->packed_bytes)
+		return;
+	*known += GAIN_WEIGHT * ((double)r->down * TERRACE_BLOCK_BYTES / (double)r->packed_bytes - *known);
+}
+
+static void remember_moved(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
+		bool up = upmask_test(&p->up, i);
+		uint64_t block = p->region * REGION_BLOCKS + i;
+
+		if (r->up && up && upmask_test(&p->slow, i))
+			repay_moved(&e->repay, block, REPAY_UP);
+		else if (r->down + r->dropped && !up && p->mode != TERRACE_MOVE_RAISE &&
+			 upmask_test(&p->fast, i))
+			repay_moved(&e->repay, block, REPAY_DOWN);
+	}
+}
+
+static void count(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	struct engine_stats *s = &e->stats;
+
+	s->demoted += r->down;
+	s->dropped += r->dropped;
+	s->raced += r->raced;
+	if (p->why == WHY_FLUSH)
+		s->promoted_by_flush += r->up;
+	else if (p->why == WHY_EPOCH)
+		s->promoted_by_epoch += r->up;
+	else
+		s->promoted_by_compaction += r->up;
+	if (r->down + r->dropped)
+		s->retained += p->retained;
+	s->done += r->status == TERRACE_RESULT_DONE;
+	s->partly += r->status == TERRACE_RESULT_PARTLY;
+	s->cancelled += r->status == TERRACE_RESULT_CANCELLED;
+	s->failed += r->status == TERRACE_RESULT_FAILED;
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		s->read_bytes[t] += r->read_bytes[t];
+		s->written_bytes[t] += r->written_bytes[t];
+	}
+}
+
+static void pay(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		double price = endurance_price(&e->endurance[t], &e->c.endurance[t]);
+
+		endurance_step(&e->endurance[t], &e->c.endurance[t], 0, (double)r->written_bytes[t]);
+		if (p->why != WHY_ROOM)
+			e->spent_ns += limits_busy_ns(e, t, (double)r->read_bytes[t]) +
+				       limits_busy_ns(e, t, (double)r->written_bytes[t]) * price;
+	}
+}
+
+static void note(struct engine *e, uint64_t decision, const struct terrace_result *r)
+{
+	struct decision *d = explain_find(e, decision);
+
+	if (!d)
+		return;
+	d->status = r->status;
+	d->error = r->error;
+	d->down = r->down;
+	d->up = r->up;
+	d->dropped = r->dropped;
+	d->raced = r->raced;
+	d->took_ns = r->nanoseconds;
+	debug(e, decision);
+}
+
+/* What was expected of a volume in use, and what an administrator should hear of. */
+static bool ordinary(int error)
+{
+	return !error || error == -ENOENT || error == -EBUSY || error == -ENOSPC || error == -ECANCELED;
+}
+
+static void ended(struct engine *e, struct order *o, const struct terrace_result *r)
+{
+	note(e, o->decision, r);
+	if (r->status == TERRACE_RESULT_NO_ROOM) {
+		e->stats.no_room += !o->no_room;
+		o->no_room = true;
+		return;
+	}
+	count(e, &o->plan, r);
+	pay(e, &o->plan, r);
+	learn_gain(e, &o->plan, r);
+	remember_moved(e, &o->plan, r);
+	settle(e, &o->plan, r);
+	book_refresh(&e->book, e->port, o->plan.region);
+	if (!ordinary(r->error) && (!e->complained_ns || e->now_ns - e->complained_ns >= COMPLAIN_NS)) {
+		e->complained_ns = e->now_ns;
+		engine_log(e, ENGINE_WARNING, "region %llu could not be moved: %s (%llu orders have failed so far)",
+			   (unsigned long long)r->region, strerror(-r->error), (unsigned long long)e->stats.failed);
+	}
+	free_order(e, o);
+}
+
+int orders_collect(struct engine *e)
+{
+	struct terrace_result r[64];
+	int got, rounds = 0;
+
+	do {
+		got = e->port->ops->results(e->port, r, 64);
+		for (int i = 0; i < got; i++) {
+			struct order *o = order_of(e, r[i].cookie);
+
+			if (o)
+				ended(e, o, &r[i]);
+		}
+	} while (got == 64 && ++rounds < 8);
+	return got < 0 ? got : 0;
+}

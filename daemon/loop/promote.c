@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Promotion: by flush (slow-read blocks, judged together when enough have come) and in
+ * read-triggered epochs (a random region's hot blocks).  Both as `raise`: clean slots,
+ * whose packed originals stay.
+ *
+ * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind.
+ * Under a load without skew nothing goes up: RALT then calls those blocks hot that chance favoured, and
+ * each promotion is in vain.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop/engine.h"
+
+struct batch {
+	uint64_t block[ENGINE_CACHE];
+	uint32_t nr;
+	bool first_sight;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t room_left(const struct engine *e)
+{
+	return e->room > e->coming ? e->room - e->coming : 0;
+}
+
+/* The blocks of the cache that are hot, ascending. */
+static void gather(struct engine *e, struct batch *b)
+{
+	b->nr = 0;
+	b->first_sight = admit_first_sight(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e),
+					   shards_reuse(&e->shards), e->fast_used, e->fast_blocks);
+	for (uint32_t i = 0; i < e->cache.count && b->nr < ENGINE_CACHE; i++) {
+		uint64_t block = e->cache.entries[i].block;
+
+		if (b->first_sight || warmth_hot(&e->warmth, block))
+			b->block[b->nr++] = block;
+	}
+	qsort(b->block, b->nr, sizeof(b->block[0]), by_number);
+}
+
+static void keep(struct engine *e, const struct batch *b, uint32_t from)
+{
+	for (uint32_t i = from; i < b->nr; i++)
+		recency_touch(&e->cache, b->block[i]);
+}
+
+static void estimate(struct plan *p)
+{
+	p->write_up = (double)p->goes_up * TERRACE_BLOCK_BYTES;
+	p->read_down = p->write_up;
+}
+
+/* Plans the raise of blocks [@from, result) of @b, which are of one region. */
+static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t from, struct plan *p,
+			    int *err)
+{
+	uint64_t region = b->block[from] / REGION_BLOCKS, room = room_left(e);
+	uint32_t i;
+
+	*p = (struct plan){ .region = region, .why = WHY_FLUSH, .mode = TERRACE_MOVE_RAISE };
+	*err = orders_busy(e, region) ? -EBUSY : book_masks(e->port, region, &p->fast, &p->slow);
+	for (i = from; i < b->nr && b->block[i] / REGION_BLOCKS == region; i++) {
+		uint32_t n = (uint32_t)(b->block[i] % REGION_BLOCKS);
+
+		if (*err || !upmask_test(&p->slow, n) || p->goes_up >= room)
+			continue;
+		upmask_set(&p->up, n);
+		p->goes_up++;
+	}
+	estimate(p);
+	return i;
+}
+
+static void raise_batch(struct engine *e, const struct batch *b)
+{
+	static struct plan p;
+	uint32_t next;
+	int err;
+
+	for (uint32_t i = 0; i < b->nr; i = next) {
+		if (!room_left(e)) {
+			/* They wait for the demotion that this causes. */
+			e->watermark.demoting = true;
+			keep(e, b, i);
+			return;
+		}
+		next = plan_region(e, b, i, &p, &err);
+		if (err || !p.goes_up)
+			continue;
+		if (orders_give(e, &p)) {
+			keep(e, b, i);
+			return;
+		}
+		e->stats.first_sight += b->first_sight ? p.goes_up : 0;
+	}
+}
+
+static void empty_cache(struct engine *e)
+{
+	while (e->cache.count)
+		recency_forget(&e->cache, e->cache.entries[0].block);
+	e->fresh = 0;
+}
+
+static void flush(struct engine *e)
+{
+	static struct batch b;
+	const struct flush_tunables *t = &e->c.tuning.flush;
+	enum flush_verdict verdict;
+
+	gather(e, &b);
+	verdict = flush_decide(t, t->run_blocks, b.nr);
+	e->stats.flushes++;
+	e->stats.flushes_kept += verdict == FLUSH_KEEP;
+	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
+	empty_cache(e);
+	if (verdict == FLUSH_PROMOTE)
+		raise_batch(e, &b);
+	else if (verdict == FLUSH_KEEP)
+		keep(e, &b, 0);
+}
+
+/* Enough that the hot ones can be a run, or as many as the cache holds. */
+static uint32_t enough(const struct engine *e)
+{
+	uint32_t run = e->c.tuning.flush.run_blocks;
+
+	run += run / 2;
+	return run < e->cache.limit ? run : e->cache.limit;
+}
+
+void promote(struct engine *e)
+{
+	if (e->fresh < enough(e))
+		return;
+	if (governor_allows_up(&e->governor) && hear_skewed(e)) {
+		flush(e);
+		return;
+	}
+	e->stats.held_by_governor++;
+	empty_cache(e);
+}
+
+void promote_epoch(struct engine *e)
+{
+	static struct plan p;
+	struct upmask_input in = { 0 };
+	struct upmask_result up;
+	struct warmth_region warm;
+	uint64_t region = prng_below(&e->prng, e->book.regions);
+
+	if (!e->senses || !epoch_moves(&e->epoch) || !governor_allows_up(&e->governor) ||
+	    !hear_skewed(e) || orders_busy(e, region) || !e->book.summary[region].packed)
+		return;
+	if (warmth_look(&e->warmth, region, false, &warm) < 0 ||
+	    book_masks(e->port, region, &in.fast, &in.packed))
+		return;
+	in.hot = warm.hot;
+	upmask_build(&up, &in, (uint32_t)(room_left(e) < REGION_BLOCKS ? room_left(e) : REGION_BLOCKS));
+	if (up.refused)
+		e->watermark.demoting = true;
+	if (!up.promoted)
+		return;
+	p = (struct plan){
+		.region = region, .why = WHY_EPOCH, .mode = TERRACE_MOVE_RAISE, .up = up.up,
+		.fast = in.fast, .slow = in.packed, .goes_up = up.promoted,
+	};
+	estimate(&p);
+	orders_give(e, &p);
+}

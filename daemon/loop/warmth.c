@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heat sources with their memory; see warmth.h. */
+#include "loop/warmth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MERGE_RECORDS	16384	/* merged per call of warmth_work(): a few ms */
+
+static void *take(struct warmth *w, int n, size_t bytes)
+{
+	w->memory[n] = malloc(bytes);
+	return w->memory[n];
+}
+
+static int open_ralt(struct warmth *w, const struct warmth_config *c)
+{
+	struct ralt_config rc = {
+		.directory = c->directory, .volume = c->volume, .nonce = c->nonce,
+		.fast_blocks = c->fast_blocks, .tunables = c->tuning->ralt,
+		.report = c->report, .report_ctx = c->report_ctx,
+	};
+
+	return ralt_open(&w->ralt, &rc);
+}
+
+static int open_clock(struct warmth *w, const struct warmth_config *c, struct prng *prng)
+{
+	uint64_t limit = tracker_limit(&c->tuning->tracker, c->blocks);
+	uint64_t regions = (c->blocks + REGION_BLOCKS - 1) / REGION_BLOCKS;
+	size_t n = tracker_bytes(limit);
+	int err = tracker_init(&w->tracker, &c->tuning->tracker, limit, take(w, 0, n), n);
+
+	if (err)
+		return err;
+	n = buckets_bytes(regions);
+	err = buckets_init(&w->buckets, regions, take(w, 1, n), n);
+	if (err)
+		return err;
+	tracker_watch(&w->tracker, buckets_watch, &w->buckets);
+	mapper_refresh(&w->mapper, &c->tuning->mapper, &w->tracker, prng);
+	return 0;
+}
+
+static int open_lru(struct warmth *w, const struct warmth_config *c)
+{
+	uint64_t most = c->fast_blocks * 9 / 10;
+	uint32_t limit = (uint32_t)(most < RECENCY_LIMIT_MAX ? most : RECENCY_LIMIT_MAX);
+	size_t n = recency_bytes(limit ? limit : 1);
+
+	return recency_init(&w->recency, limit ? limit : 1, take(w, 2, n), n);
+}
+
+int warmth_open(struct warmth *w, const struct warmth_config *c, struct prng *prng)
+{
+	int err;
+
+	memset(w, 0, sizeof(*w));
+	w->kind = c->kind;
+	w->tuning = c->tuning;
+	if (c->kind == HEAT_RALT)
+		err = open_ralt(w, c);
+	else if (c->kind == HEAT_CLOCK)
+		err = open_clock(w, c, prng);
+	else
+		err = open_lru(w, c);
+	if (err)
+		warmth_close(w);
+	return err;
+}
+
+void warmth_close(struct warmth *w)
+{
+	if (w->ralt)
+		ralt_close(w->ralt);
+	w->ralt = NULL;
+	for (int i = 0; i < 3; i++) {
+		free(w->memory[i]);
+		w->memory[i] = NULL;
+	}
+}
+
+static void touch_ralt(struct warmth *w, uint64_t block)
+{
+	int err = ralt_insert(w->ralt, block, ralt_generation(w->ralt));
+
+	if (err) {
+		w->errors++;
+		w->last_error = err;
+	}
+}
+
+void warmth_touch(struct warmth *w, uint64_t block)
+{
+	if (w->kind == HEAT_CLOCK)
+		tracker_touch(&w->tracker, block, 0);
+	else if (w->kind == HEAT_LRU)
+		recency_touch(&w->recency, block);
+	else
+		touch_ralt(w, block);
+}
+
+void warmth_forget(struct warmth *w, uint64_t first, uint64_t count)
+{
+	struct ralt_range range = { first, count };
+
+	if (w->kind == HEAT_RALT) {
+		w->last_error = ralt_forget(w->ralt, &range, 1);
+		w->errors += w->last_error != 0;
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		if (w->kind == HEAT_CLOCK)
+			tracker_forget(&w->tracker, first + i);
+		else
+			recency_forget(&w->recency, first + i);
+	}
+}
+
+bool warmth_hot(const struct warmth *w, uint64_t block)
+{
+	if (w->kind == HEAT_CLOCK)
+		return mapper_pins(&w->mapper, block, tracker_value(&w->tracker, block, 0));
+	if (w->kind == HEAT_LRU)
+		return recency_level(&w->recency, block) != RECENCY_NO_LEVEL;
+	return ralt_is_hot(w->ralt, block);
+}
+
+struct look {
+	struct warmth_region *out;
+	uint64_t first;
+	double quartiles[3];
+};
+
+static int see(void *ctx, const struct ralt_heat *heat)
+{
+	struct look *look = ctx;
+	uint32_t n = (uint32_t)(heat->block - look->first);
+
+	look->out->level[n] = (int8_t)heat_quantile(heat->score, look->quartiles);
+	if (heat->hot)
+		upmask_set(&look->out->hot, n);
+	return 0;
+}
+
+int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_region *out)
+{
+	struct look look = { .out = out, .first = region * REGION_BLOCKS };
+	const struct heat heat = {
+		.kind = w->kind, .tracker = &w->tracker, .mapper = &w->mapper, .recency = &w->recency,
+	};
+
+	memset(out->level, -1, sizeof(out->level));
+	memset(&out->hot, 0, sizeof(out->hot));
+	if (w->kind == HEAT_RALT) {
+		if (levels)
+			ralt_quartiles(w->ralt, look.quartiles);
+		return ralt_scan(w->ralt, look.first, REGION_BLOCKS, !levels, see, &look);
+	}
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
+		out->level[i] = (int8_t)heat_level(&heat, look.first + i, 0);
+		if (heat_hot(&heat, look.first + i, 0))
+			upmask_set(&out->hot, i);
+	}
+	return 0;
+}
+
+void warmth_estimate(struct warmth *w, struct region_view *view)
+{
+	uint32_t popular = 0;
+
+	if (w->kind == HEAT_CLOCK)
+		popular = buckets_popular(&w->buckets, view->region);
+	else if (w->kind == HEAT_RALT)
+		popular = (uint32_t)(ralt_hot_estimate(w->ralt, view->region * REGION_BLOCKS,
+						       REGION_BLOCKS) + 0.5);
+	else
+		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
+			popular += warmth_hot(w, view->region * REGION_BLOCKS + i);
+	approximate_view(view, &w->tuning->buckets, popular);
+}
+
+void warmth_work(struct warmth *w, double fill, struct prng *prng)
+{
+	if (w->kind == HEAT_CLOCK)
+		mapper_refresh(&w->mapper, &w->tuning->mapper, &w->tracker, prng);
+	if (w->kind != HEAT_RALT)
+		return;
+	ralt_fill(w->ralt, fill);
+	if (ralt_work(w->ralt, MERGE_RECORDS) < 0)
+		w->errors++;
+}

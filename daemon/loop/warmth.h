@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heat of one volume, whatever keeps it: RALT's files, the clock tracker or the LRU
+ * list.  Owns their memory.  Without a sense of single blocks (`blocks` is false)
+ * nothing is hot, and victims can only be chosen by age.
+ */
+#ifndef TERRACE_LOOP_WARMTH_H
+#define TERRACE_LOOP_WARMTH_H
+
+#include "decide/heat.h"
+#include "decide/upmask.h"
+#include "ralt/ralt.h"
+#include "tuning.h"
+
+struct warmth_config {
+	enum heat_kind kind;
+	const char *directory;		/* RALT's files */
+	uint64_t volume;
+	uint64_t nonce;
+	uint64_t blocks;		/* of the volume */
+	uint64_t fast_blocks;
+	const struct tuning *tuning;
+	ralt_report_fn report;
+	void *report_ctx;
+};
+
+struct warmth {
+	enum heat_kind kind;
+	const struct tuning *tuning;
+	struct ralt *ralt;
+	struct tracker tracker;
+	struct mapper mapper;
+	struct buckets buckets;
+	struct recency recency;
+	void *memory[3];
+	uint64_t errors;		/* accesses whose insertion met a write error */
+	int last_error;
+};
+
+/* What is known of a region's blocks. */
+struct warmth_region {
+	int8_t level[REGION_BLOCKS];	/* -1..3 */
+	struct upmask hot;
+};
+
+/* 0 or -errno, with nothing left open.  RALT's -EBUSY: another process has the directory. */
+int warmth_open(struct warmth *w, const struct warmth_config *c, struct prng *prng);
+void warmth_close(struct warmth *w);
+
+void warmth_touch(struct warmth *w, uint64_t block);
+void warmth_forget(struct warmth *w, uint64_t first, uint64_t count);
+bool warmth_hot(const struct warmth *w, uint64_t block);
+
+/* @levels: for precise scores; without, only `hot` is filled in, which costs less. */
+int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_region *out);
+
+/* Fills in what approximate MSC wants to know, in constant time where the source can. */
+void warmth_estimate(struct warmth *w, struct region_view *view);
+
+/* Between accesses: merges, a new mapping.  @fill: share of the fast tier filled by score. */
+void warmth_work(struct warmth *w, double fill, struct prng *prng);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A volume as the loop sees it: what it can be asked and told.  There are two behind this
+ * interface: the control device (act/device.c, with a sense behind drain) and a
+ * simulated volume (tests/unit/sim_lib.h).  So the loop is one source for both.
+ *
+ * None of the functions waits for a move.  All return 0 or a count, or -errno; -ENODEV means
+ * that the volume has gone, and is the only error that ends the loop.
+ */
+#ifndef TERRACE_PORT_H
+#define TERRACE_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "terrace.h"
+#include "terrace_format.h"
+
+struct port;
+
+struct port_shape {
+	uint64_t blocks;
+	uint64_t regions;
+	uint64_t features;	/* TERRACE_FEATURE_* */
+	uint32_t max_orders;
+	uint32_t max_batch;
+	uint8_t uuid[16];
+};
+
+struct port_tier {
+	uint32_t kind;		/* TERRACE_KIND_* */
+	char class[12];		/* as in the table line */
+	uint64_t used_blocks;
+	uint64_t blocks;
+	uint64_t free_shelves;	/* of kind shelves */
+	bool missing;
+};
+
+/* Counters run since the volume was activated. */
+struct port_state {
+	uint32_t nr_tiers;
+	struct port_tier tier[TERRACE_MAX_RESULT_TIERS];
+	bool writable;
+	uint64_t reads, fast_reads;	/* user operations */
+	uint64_t writes;
+	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];	/* by users */
+	uint64_t busy_ns;		/* sum of the latencies of reads and writes */
+};
+
+enum port_where {
+	PORT_UNKNOWN,
+	PORT_FAST,
+	PORT_SLOW,
+	PORT_NOWHERE,		/* reads as zeros */
+};
+
+enum port_op {
+	PORT_READ,
+	PORT_WRITE,
+	PORT_DISCARD,
+};
+
+struct port_access {
+	uint64_t block;
+	uint64_t count;
+	enum port_op op;
+	enum port_where where;
+	bool always;		/* of a kind that is never sampled away */
+};
+
+typedef void (*port_see_fn)(void *ctx, const struct port_access *access);
+
+struct port_ops {
+	int (*shape)(struct port *port, struct port_shape *out);
+	int (*state)(struct port *port, struct port_state *out);
+	/* Accesses since the last call, at most @most; NULL: no sense of single blocks. */
+	int (*drain)(struct port *port, uint32_t most, port_see_fn see, void *ctx);
+	int (*summaries)(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out);
+	int (*regions)(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out);
+	/* Orders taken: all or, with -EAGAIN, none. */
+	int (*submit)(struct port *port, struct terrace_move *moves, uint32_t nr);
+	/* Results not seen yet, at most @most. */
+	int (*results)(struct port *port, struct terrace_result *out, uint32_t most);
+	/* Makes this the driver, or renews that; false gives it back.  -EOPNOTSUPP: older kernel part. */
+	int (*claim)(struct port *port, bool on);
+	void (*close)(struct port *port);
+};
+
+/* A sense of single blocks, to be put behind drain (see sense/). */
+struct sense {
+	/* At most @most accesses since the last call; their number or -errno. */
+	int (*drain)(struct sense *sense, uint32_t most, port_see_fn see, void *ctx);
+	void (*close)(struct sense *sense);
+	const char *name;
+	uint32_t sampling;	/* one access in so many is told ... */
+	bool slow_always;	/* ... but every slow read */
+	uint64_t lost;		/* accesses that came faster than they were drained */
+};
+
+struct port {
+	const struct port_ops *ops;
+	uint32_t summaries_per_tick;	/* that cost little */
+	bool aged;			/* the summaries tell ages */
+	int fd;				/* readable when results are there; -1: none */
+	double sampling;		/* share of the accesses that drain() gives, (0, 1] ... */
+	bool slow_always;		/* ... but every slow read */
+};
+
+#endif

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The daemon's loop on a simulated volume: room, retention, promotion, limits, faults, restarts. */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "sim_lib.h"
+
+#define BLOCKS	(64 * 1024)
+#define FAST	(8 * 1024)
+
+/* Hit rate of the next @ops reads. */
+static double hit_rate(struct sim *s, uint64_t ops, uint64_t hot)
+{
+	uint64_t reads = s->v.reads, hits = s->v.fast_hits;
+
+	sim_hotspot(s, ops, hot, 0.95, 0);
+	return (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
+}
+
+/* 4096 hot blocks of 8192 fast ones get 95 %: most of that is served fast in the end. */
+static void hot_blocks_come_up(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 60000, 4096, 0.95, 0);
+	assert_true(hit_rate(s, 10000, 4096) > 0.85);
+	assert_true(s->e.stats.promoted_by_flush > 3000);
+	assert_int_equal(s->e.stats.failed, 0);
+	assert_true(s->e.stats.flushes > 0);
+	sim_remove(s);
+}
+
+/* The same where the sense does not say where reads went: the book's masks do. */
+static void masks_tell_slow_reads(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->tells_where = false;
+	sim_open(s);
+	sim_hotspot(s, 60000, 4096, 0.95, 0);
+	assert_true(hit_rate(s, 10000, 4096) > 0.85);
+	sim_remove(s);
+}
+
+/* Writes everywhere fill the fast tier; room is made below the mark, the hot blocks stay. */
+static void room_is_made_and_hot_blocks_stay(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+	assert_true(s->v.fast_used < FAST);
+	assert_true((double)s->v.overflowed < 60000 * 0.05);
+	assert_true(s->e.stats.demoted > 1000);
+	assert_true(s->e.stats.retained > 500);
+	assert_true(hit_rate(s, 10000, 2048) > 0.8);
+	assert_true(s->claimed);
+	sim_remove(s);
+}
+
+/* Where only slow reads are all told, heat and ghost cache see them at the rate of the others. */
+static void slow_reads_are_thinned_for_heat(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->port.sampling = 1.0 / 16;
+	s->port.slow_always = true;
+	sim_open(s);
+	for (int i = 0; i < 16000; i++) {
+		sim_access(s, prng_below(&s->prng, BLOCKS), false);
+		s->heard[s->nr_heard - 1].always = true;
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_in_range(s->e.stats.accesses, 800, 1200);
+	assert_in_range(s->e.stats.slow_reads, 15000, 16000);
+	sim_remove(s);
+}
+
+static void a_merge_promotes_what_it_meets(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.tuning.msc.append_debt = 10;	/* appends look dear */
+	s->c.tuning.governor.min_moved = 1e9;
+	s->c.tuning.admit.skew = 1000;		/* flushes are held back */
+	sim_open(s);
+	for (uint64_t i = 0; i < 60000; i++) {
+		bool write = i % 2;
+
+		/* The hot ones are only read, so that writes do not bring them up. */
+		sim_access(s, write ? prng_below(&s->prng, BLOCKS) : prng_below(&s->prng, 2048) * 32, write);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->e.stats.promoted_by_compaction > 0);
+	sim_remove(s);
+}
+
+/* Without a sense of blocks the oldest regions go, and nothing comes up. */
+static void a_blind_loop_goes_by_age(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->blind = true;
+	sim_open(s);
+	assert_non_null(strstr(s->log, "no sense of single blocks"));
+	for (int i = 0; i < 30000; i++) {
+		sim_access(s, prng_below(&s->prng, BLOCKS), true);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->v.fast_used < FAST);
+	assert_true(s->e.stats.demoted > 10000);
+	assert_int_equal(s->v.promoted, 0);
+	assert_int_equal(s->e.stats.retained, 0);
+	sim_remove(s);
+}
+
+/* Orders a tick stay within the bandwidth: 4 MB a second for 200 s of ticks. */
+static void bandwidth_is_kept(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double most;
+
+	(void)state;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t].bytes_per_second = 1e6;
+	s->c.tuning.idle.boost = 1;
+	sim_open(s);
+	sim_hotspot(s, 40000, 4096, 0.8, 0.5);
+	most = 1e6 * ((double)s->e.ticks / 10 + 1) * 1.1 + 8e6;
+	assert_true((double)(s->e.stats.written_bytes[1] + s->e.stats.read_bytes[1]) < most);
+	assert_true((double)s->e.stats.written_bytes[0] < most);
+	assert_true(s->e.stats.held_by_budget > 0);
+	sim_remove(s);
+}
+
+static void orders_in_flight_are_limited(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.budget[0].in_flight = 3;
+	s->delay = 5;
+	sim_open(s);
+	sim_hotspot(s, 40000, 4096, 0.8, 0.5);
+	assert_int_equal(s->most_queued, 3);
+	sim_remove(s);
+}
+
+/* Endurance is a hard limit: not a byte beyond what is saved up. */
+static void endurance_ends_moves(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.endurance[1].drive_writes_per_day = 0.02;	/* 5.4 MB of 268 */
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.5, 0.7);
+	assert_true(s->e.stats.held_by_endurance > 0);
+	assert_true((double)s->e.stats.written_bytes[1] <= 0.02 * BLOCKS * 4096 * 1.2);
+	assert_true(s->e.stats.written_bytes[1] > 0);
+	engine_close(&s->e);
+	/* A restart does not fill the bank. */
+	sim_open(s);
+	assert_true(s->e.endurance[1].saved < 0.01 * BLOCKS * 4096);
+	sim_remove(s);
+}
+
+/* Moves that slow the users down tenfold are slowed down themselves. */
+static void the_brake_holds_moves_back(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->delay = 1;
+	s->slow_ns = 1e6;
+	sim_open(s);
+	sim_hotspot(s, 40000, 4096, 0.8, 0.5);
+	assert_true(s->e.brake.braked > 0);
+	sim_remove(s);
+}
+
+/* Uniform reads gain nothing from moves: fewer than 1 % of the data comes up in ten passes. */
+static void uniform_reads_move_next_to_nothing(void **state)
+{
+	struct sim *s = sim_create(BLOCKS / 2, FAST / 2);
+
+	(void)state;
+	sim_open(s);
+	for (uint64_t i = 0; i < 10 * s->v.blocks; i++) {
+		sim_access(s, prng_below(&s->prng, s->v.blocks), false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	if ((double)s->v.promoted >= 0.01 * (double)s->v.blocks)
+		fail_msg("promoted %.4f of the data", (double)s->v.promoted / (double)s->v.blocks);
+	sim_remove(s);
+}
+
+/* Everything hot, more than the fast tier holds, half writes: demotions stop and say why. */
+static void all_hot_stops_moves(void **state)
+{
+	struct sim *s = sim_create(16 * 1024, FAST);
+
+	(void)state;
+	s->c.tuning.governor.epoch_ops = 10000;
+	sim_open(s);
+	for (uint64_t i = 0; i < 120000; i++) {
+		sim_access(s, prng_below(&s->prng, 16 * 1024), i % 2);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->e.governor.down.stops > 0);
+	assert_non_null(strstr(s->log, "demotions stop"));
+	assert_non_null(strstr(s->log, "read again"));
+	sim_remove(s);
+}
+
+static void refused_orders_leave_nothing_behind(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	s->submit_error = -EAGAIN;
+	sim_hotspot(s, 30000, 2048, 0.8, 0.5);
+	assert_int_equal(s->e.under_way, 0);
+	assert_int_equal(s->e.leaving, 0);
+	assert_int_equal(s->e.coming, 0);
+	assert_int_equal(s->e.budget[0].under_way, 0);
+	assert_true(s->e.stats.failed > 0);
+	s->submit_error = 0;
+	sim_hotspot(s, 30000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.demoted > 500);
+	sim_remove(s);
+}
+
+static void failed_orders_are_told_and_tried_again(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	s->order_error = -EIO;
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	assert_non_null(strstr(s->log, "could not be moved: Input/output error"));
+	assert_int_equal(s->e.stats.demoted, 0);
+	s->order_error = 0;
+	sim_hotspot(s, 30000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.demoted > 300);
+	sim_remove(s);
+}
+
+/* Pending for room is not the end of an order: its region is left alone until it is. */
+static void no_room_is_not_final(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	s->no_room = true;
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.no_room > 0);
+	assert_int_equal(s->e.under_way, s->queued);
+	s->no_room = false;
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.done > 0);
+	sim_remove(s);
+}
+
+static void a_volume_that_vanishes_ends_the_loop(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 10000, 2048, 0.8, 0.5);
+	s->gone = true;
+	assert_int_equal(sim_tick(s), -ENODEV);
+	sim_remove(s);
+}
+
+/* Heat survives: after a restart the hot blocks are hot at once. */
+static void heat_survives_a_restart(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint32_t hot = 0, cold = 0;
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.95, 0);
+	engine_close(&s->e);
+	sim_open(s);
+	for (uint64_t i = 0; i < 2048; i++) {
+		hot += warmth_hot(&s->e.warmth, i * (BLOCKS / 2048));
+		cold += warmth_hot(&s->e.warmth, i * (BLOCKS / 2048) + 7);
+	}
+	assert_true(hot > 1800);
+	assert_true(cold < 200);
+	sim_remove(s);
+}
+
+/* A heat store that cannot be opened costs persistence, not the loop. */
+static void an_unusable_heat_store_falls_back_to_memory(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	char path[128];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/ralt", s->dir);
+	f = fopen(path, "w");		/* a file where the directory should be */
+	assert_non_null(f);
+	fclose(f);
+	sim_open(s);
+	assert_non_null(strstr(s->log, "heat is kept in memory"));
+	assert_int_equal(s->e.warmth.kind, HEAT_CLOCK);
+	sim_hotspot(s, 60000, 4096, 0.95, 0);
+	assert_true(s->v.promoted > 1000);
+	sim_remove(s);
+}
+
+static uint32_t times(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+		n++;
+	return n;
+}
+
+/* A state directory that takes no more bytes: told once, and moves go on. */
+static void a_full_state_directory_costs_no_moves(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct rlimit before, none;
+
+	(void)state;
+	s->c.tuning.ralt.buffer_records = 1024;
+	sim_open(s);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 512;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	sim_hotspot(s, 40000, 2048, 0.8, 0.5);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(times(s->log, "could not be written"), 1);
+	assert_true(s->e.stats.demoted > 100);
+	assert_true(s->v.fast_used < FAST);
+	/* Room again: the heat is kept from now on. */
+	sim_hotspot(s, 40000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.retained > 0);
+	sim_remove(s);
+}
+
+/* Overwrites the middle of every file of the heat store. */
+static void damage(const char *dir)
+{
+	char path[400];
+	DIR *d;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%s/ralt", dir);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((entry = readdir(d))) {
+		FILE *f;
+
+		if (!strstr(entry->d_name, ".ralt"))
+			continue;
+		snprintf(path, sizeof(path), "%s/ralt/%.200s", dir, entry->d_name);
+		f = fopen(path, "r+");
+		assert_non_null(f);
+		fseek(f, 40, SEEK_SET);
+		for (int i = 0; i < 40000; i++)
+			fputc(0xa5, f);
+		fclose(f);
+	}
+	closedir(d);
+}
+
+static void damaged_heat_is_set_aside(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 30000, 2048, 0.95, 0);
+	engine_close(&s->e);
+	damage(s->dir);
+	sim_open(s);
+	assert_non_null(strstr(s->log, "is damaged and was set aside"));
+	sim_hotspot(s, 30000, 2048, 0.95, 0.2);
+	assert_true(s->v.promoted > 0);
+	sim_remove(s);
+}
+
+static void a_damaged_account_is_empty(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	char path[128];
+	FILE *f;
+
+	(void)state;
+	s->c.endurance[1].drive_writes_per_day = 1;
+	snprintf(path, sizeof(path), "%s/wear", s->dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("0 1e30\n1 rubbish\n", f);
+	fclose(f);
+	sim_open(s);
+	assert_non_null(strstr(s->log, "wear cannot be used"));
+	assert_near(s->e.endurance[1].saved, 0, 0);
+	sim_remove(s);
+}
+
+static void a_second_loop_is_refused(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct engine *other = calloc(1, sizeof(*other));
+
+	(void)state;
+	sim_open(s);
+	assert_int_equal(engine_open(other, &s->c, &s->port, s->now_ns), -EBUSY);
+	assert_non_null(strstr(s->log, "another process works on this volume"));
+	free(other);
+	sim_remove(s);
+}
+
+static void evaluation_orders_nothing(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	char line[400];
+
+	(void)state;
+	s->c.evaluate = true;
+	sim_open(s);
+	sim_hotspot(s, 30000, 2048, 0.8, 0.5);
+	assert_int_equal(s->submits, 0);
+	assert_int_equal(s->v.promoted + s->v.demoted, 0);
+	assert_true(s->e.decisions > 0);
+	explain_text(&s->e.decision[0], line, sizeof(line));
+	assert_non_null(strstr(line, "region"));
+	assert_false(s->claimed);
+	sim_remove(s);
+}
+
+/* Every heat source and every rule drives the loop; each makes room. */
+static void every_source_and_rule_works(void **state)
+{
+	(void)state;
+	for (int heat = 0; heat < HEAT_KINDS; heat++)
+		for (int rule = 0; rule < CHOOSE_RULES; rule++) {
+			struct sim *s = sim_create(BLOCKS / 4, FAST / 4);
+
+			s->c.heat = (enum heat_kind)heat;
+			s->c.rule = (enum choose_rule)rule;
+			sim_open(s);
+			sim_hotspot(s, 16000, 512, 0.8, 0.5);
+			assert_true(s->v.fast_used < FAST / 4);
+			assert_true(s->e.stats.demoted > 100);
+			sim_remove(s);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hot_blocks_come_up),
+		cmocka_unit_test(masks_tell_slow_reads),
+		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
+		cmocka_unit_test(slow_reads_are_thinned_for_heat),
+		cmocka_unit_test(a_merge_promotes_what_it_meets),
+		cmocka_unit_test(a_blind_loop_goes_by_age),
+		cmocka_unit_test(bandwidth_is_kept),
+		cmocka_unit_test(orders_in_flight_are_limited),
+		cmocka_unit_test(endurance_ends_moves),
+		cmocka_unit_test(the_brake_holds_moves_back),
+		cmocka_unit_test(uniform_reads_move_next_to_nothing),
+		cmocka_unit_test(all_hot_stops_moves),
+		cmocka_unit_test(refused_orders_leave_nothing_behind),
+		cmocka_unit_test(failed_orders_are_told_and_tried_again),
+		cmocka_unit_test(no_room_is_not_final),
+		cmocka_unit_test(a_volume_that_vanishes_ends_the_loop),
+		cmocka_unit_test(heat_survives_a_restart),
+		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
+		cmocka_unit_test(a_full_state_directory_costs_no_moves),
+		cmocka_unit_test(damaged_heat_is_set_aside),
+		cmocka_unit_test(a_damaged_account_is_empty),
+		cmocka_unit_test(a_second_loop_is_refused),
+		cmocka_unit_test(evaluation_orders_nothing),
+		cmocka_unit_test(every_source_and_rule_works),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A simulated volume behind the loop's port: the model of tests/replay, with orders that are
+ * carried out some ticks later, and faults on demand.
+ */
+#ifndef TESTS_SIM_LIB_H
+#define TESTS_SIM_LIB_H
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy_lib.h"
+
+#include "../replay/volume.c"
+#include "loop/engine.h"
+
+#define SIM_QUEUE	512
+#define SIM_HEARD	65536
+
+struct sim {
+	struct port port;
+	struct volume v;
+	struct engine e;
+	struct engine_config c;
+	char dir[64];
+	uint64_t now_ns;
+	struct prng prng;
+
+	struct terrace_move queue[SIM_QUEUE];
+	uint32_t queued, delay, waited;
+	struct port_access heard[SIM_HEARD];
+	uint32_t nr_heard;
+	double busy_ns, slow_ns;	/* latency of the foreground, and when orders are under way */
+
+	int submit_error;	/* the next submits fail with it */
+	int order_error;	/* the next orders end with it */
+	bool no_room;		/* orders stay pending */
+	bool gone;
+	bool knows_claims, claimed, blind, tells_where;
+	uint32_t submits, most_queued, pending;
+	char log[8192];
+};
+
+static struct sim *sim_of(struct port *port)
+{
+	return (struct sim *)port;
+}
+
+static int sim_shape(struct port *port, struct port_shape *out)
+{
+	struct sim *s = sim_of(port);
+
+	*out = (struct port_shape){
+		.blocks = s->v.blocks, .regions = s->v.regions, .max_orders = 256, .max_batch = 64,
+		.uuid = { 1, 2, 3 },
+	};
+	return s->gone ? -ENODEV : 0;
+}
+
+static int sim_state(struct port *port, struct port_state *out)
+{
+	struct sim *s = sim_of(port);
+
+	if (s->gone)
+		return -ENODEV;
+	*out = (struct port_state){
+		.nr_tiers = 2, .writable = true, .reads = s->v.reads, .fast_reads = s->v.fast_hits,
+		.writes = s->v.operations - s->v.reads, .busy_ns = (uint64_t)s->busy_ns,
+	};
+	out->tier[0] = (struct port_tier){
+		.kind = TERRACE_KIND_SLOTS, .class = "optane", .used_blocks = s->v.fast_used,
+		.blocks = s->v.fast_total,
+	};
+	out->tier[1] = (struct port_tier){
+		.kind = TERRACE_KIND_SHELVES, .class = "hdd", .used_blocks = s->v.blocks / 2,
+		.blocks = s->v.blocks, .free_shelves = 10,
+	};
+	return 0;
+}
+
+static int sim_drain(struct port *port, uint32_t most, port_see_fn see, void *ctx)
+{
+	struct sim *s = sim_of(port);
+	uint32_t n = s->nr_heard < most ? s->nr_heard : most;
+
+	for (uint32_t i = 0; i < n; i++)
+		see(ctx, &s->heard[i]);
+	s->nr_heard = 0;
+	return (int)n;
+}
+
+static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out)
+{
+	struct sim *s = sim_of(port);
+
+	if (s->gone)
+		return -ENODEV;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct volume_region *r = &s->v.region[first + i];
+		double live = r->packed > 0 ? 1 - r->garbage / r->packed : 1;
+
+		out[i] = (struct terrace_summary){
+			.fast = (uint16_t)(r->dirty + r->clean), .dirty = (uint16_t)r->dirty,
+			.packed = (uint16_t)(REGION_BLOCKS - r->dirty),
+			.garbage = (uint16_t)((1 - live) * REGION_BLOCKS),
+			.packs = (uint8_t)r->packs, .packed_blocks = (uint16_t)r->packed,
+		};
+	}
+	return (int)nr;
+}
+
+static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out)
+{
+	struct sim *s = sim_of(port);
+
+	for (uint32_t k = 0; k < nr; k++) {
+		struct upmask_input in;
+
+		volume_masks(&s->v, first + k, &in);
+		memset(&out[k], 0, sizeof(out[k]));
+		memcpy(out[k].fast, in.fast.bits, sizeof(out[k].fast));
+		memcpy(out[k].packed, in.packed.bits, sizeof(out[k].packed));
+	}
+	return s->gone ? -ENODEV : (int)nr;
+}
+
+static int sim_submit(struct port *port, struct terrace_move *moves, uint32_t nr)
+{
+	struct sim *s = sim_of(port);
+
+	s->submits++;
+	if (s->gone)
+		return -ENODEV;
+	if (s->submit_error)
+		return s->submit_error;
+	if (s->queued + nr > 256)
+		return -EAGAIN;
+	memcpy(&s->queue[s->queued], moves, nr * sizeof(*moves));
+	s->queued += nr;
+	if (s->queued > s->most_queued)
+		s->most_queued = s->queued;
+	return (int)nr;
+}
+
+static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct terrace_result *r)
+{
+	double written = s->v.slow_written, read = s->v.slow_read;
+	uint64_t promoted = s->v.promoted, demoted = s->v.demoted, dropped = s->v.dropped;
+	struct upmask up;
+	struct upmask_input in;
+
+	memcpy(up.bits, m->up, sizeof(up.bits));
+	volume_masks(&s->v, m->region, &in);
+	for (uint32_t w = 0; m->mode == TERRACE_MOVE_RAISE && w < UPMASK_WORDS; w++)
+		up.bits[w] |= in.fast.bits[w];
+	volume_move(&s->v, m->region, &up, m->mode == TERRACE_MOVE_RAISE ? MOVE_RAISE :
+		    m->mode == TERRACE_MOVE_MERGE ? MOVE_MERGE : MOVE_APPEND);
+	r->up = (uint32_t)(s->v.promoted - promoted);
+	r->down = (uint32_t)(s->v.demoted - demoted);
+	r->dropped = (uint32_t)(s->v.dropped - dropped);
+	r->written_bytes[0] = r->up * 4096ull;
+	r->written_bytes[1] = (uint64_t)((s->v.slow_written - written) * 4096);
+	/* A raise finds its blocks in the promotion cache. */
+	r->read_bytes[1] = m->mode == TERRACE_MOVE_RAISE ? 0 : (uint64_t)((s->v.slow_read - read) * 4096);
+	r->packed_bytes = r->written_bytes[1];
+}
+
+static int sim_results(struct port *port, struct terrace_result *out, uint32_t most)
+{
+	struct sim *s = sim_of(port);
+	uint32_t n = 0;
+
+	if (s->gone)
+		return -ENODEV;
+	if ((s->queued && s->waited++ < s->delay) || (s->no_room && s->queued == s->pending))
+		return 0;
+	s->waited = 0;
+	for (; n < most && n < s->queued; n++) {
+		out[n] = (struct terrace_result){
+			.cookie = s->queue[n].cookie, .region = s->queue[n].region, .mode = s->queue[n].mode,
+			.status = TERRACE_RESULT_DONE, .bad_block = ~0ull,
+		};
+		if (s->no_room) {
+			out[n].status = TERRACE_RESULT_NO_ROOM;
+		} else if (s->order_error) {
+			out[n].status = TERRACE_RESULT_FAILED;
+			out[n].error = s->order_error;
+		} else {
+			sim_carry_out(s, &s->queue[n], &out[n]);
+		}
+	}
+	s->pending = s->no_room ? s->queued : 0;
+	if (s->no_room)
+		return (int)n;
+	s->queued -= n;
+	memmove(s->queue, s->queue + n, s->queued * sizeof(s->queue[0]));
+	return (int)n;
+}
+
+static int sim_claim(struct port *port, bool on)
+{
+	struct sim *s = sim_of(port);
+
+	if (!s->knows_claims)
+		return -EOPNOTSUPP;
+	s->claimed = on;
+	return 0;
+}
+
+static void sim_close(struct port *port)
+{
+	(void)port;
+}
+
+static const struct port_ops sim_ops = {
+	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .summaries = sim_summaries,
+	.regions = sim_regions, .submit = sim_submit, .results = sim_results, .claim = sim_claim,
+	.close = sim_close,
+};
+
+static const struct port_ops sim_blind_ops = {
+	.shape = sim_shape, .state = sim_state, .summaries = sim_summaries, .regions = sim_regions,
+	.submit = sim_submit, .results = sim_results, .claim = sim_claim, .close = sim_close,
+};
+
+static void sim_log(void *ctx, enum engine_level level, const char *line)
+{
+	struct sim *s = ctx;
+	size_t used = strlen(s->log);
+
+	if (level != ENGINE_DEBUG)
+		snprintf(s->log + used, sizeof(s->log) - used, "%s\n", line);
+}
+
+/* ---- for the tests -------------------------------------------------------------------- */
+
+/* All packed, the fast tier empty; the loop is not open yet, so that the test can set things. */
+static inline struct sim *sim_create(uint64_t blocks, uint64_t fast)
+{
+	struct sim *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	assert_true(volume_init(&s->v, blocks, fast, 0.5));
+	strcpy(s->dir, access("/dev/shm", W_OK) ? "/tmp/loop-test-XXXXXX" : "/dev/shm/loop-test-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	s->port = (struct port){
+		.ops = &sim_ops, .summaries_per_tick = 4096, .sampling = 1,
+	};
+	tuning_defaults(&s->c.tuning);
+	s->c = (struct engine_config){
+		.directory = s->dir, .tuning = s->c.tuning, .heat = HEAT_RALT, .rule = CHOOSE_APPROX,
+		.cache_blocks = 1024, .fill = 0.85, .claim = true, .seed = 1, .log = sim_log, .log_ctx = s,
+	};
+	s->c.tuning.budget.bytes_per_second = 0;
+	s->c.tuning.budget.in_flight = 256;
+	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
+		s->c.budget[t] = s->c.tuning.budget;
+		s->c.endurance[t] = s->c.tuning.endurance;
+	}
+	s->knows_claims = true;
+	s->tells_where = true;
+	s->slow_ns = 100e3;
+	s->prng.state = 42;
+	s->now_ns = 1000000000;
+	return s;
+}
+
+static inline void sim_open(struct sim *s)
+{
+	if (s->blind)
+		s->port.ops = &sim_blind_ops;
+	assert_int_equal(engine_open(&s->e, &s->c, &s->port, s->now_ns), 0);
+}
+
+static inline void sim_access(struct sim *s, uint64_t block, bool write)
+{
+	bool fast = write ? volume_write(&s->v, block) : volume_read(&s->v, block);
+
+	s->busy_ns += s->queued ? s->slow_ns : 100e3;
+	if (s->nr_heard < SIM_HEARD)
+		s->heard[s->nr_heard++] = (struct port_access){
+			.block = block, .count = 1, .op = write ? PORT_WRITE : PORT_READ,
+			.where = s->tells_where ? fast ? PORT_FAST : PORT_SLOW : PORT_UNKNOWN,
+		};
+}
+
+static inline int sim_tick(struct sim *s)
+{
+	s->now_ns += 100000000;
+	return engine_tick(&s->e, s->now_ns);
+}
+
+/* @ops of a hotspot: @hot blocks spread over the volume get @share of them. */
+static inline void sim_hotspot(struct sim *s, uint64_t ops, uint64_t hot, double share, double writes)
+{
+	uint64_t stride = s->v.blocks / hot;
+
+	for (uint64_t i = 0; i < ops; i++) {
+		bool in = prng_unit(&s->prng) < share;
+		uint64_t block = in ? prng_below(&s->prng, hot) * stride : prng_below(&s->prng, s->v.blocks);
+
+		sim_access(s, block, prng_unit(&s->prng) < writes);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+}
+
+static inline void sim_remove(struct sim *s)
+{
+	char command[128];
+
+	engine_close(&s->e);
+	volume_exit(&s->v);
+	snprintf(command, sizeof(command), "rm -rf %s", s->dir);
+	assert_int_equal(system(command), 0);
+	free(s);
+}
+
+#endif
