@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The file is split by libinih; keys are looked up in tables.  See config.h.
+ *
+ * inih numbers no lines for its handler, so the lines are fed to it one by one, counted.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+	struct config *c;
+	FILE *f;
+	config_error_fn error;
+	void *ctx;
+	int line;
+	int errors;
+	int last_told;		/* line of the last error told by us */
+	char said[300];
+};
+
+static void tell(struct reading *r, const char *reason)
+{
+	r->errors++;
+	r->last_told = r->line;
+	r->error(r->ctx, r->line, reason);
+}
+
+/* ---- values ---------------------------------------------------------------------- */
+
+static const char *set_bool(void *to, const char *text)
+{
+	static const char *const yes[] = { "yes", "on", "true", "1" }, *const no[] = { "no", "off", "false", "0" };
+
+	for (int i = 0; i < 4; i++) {
+		if (!strcmp(text, yes[i]) || !strcmp(text, no[i])) {
+			*(bool *)to = !strcmp(text, yes[i]);
+			return NULL;
+		}
+	}
+	return "is neither yes nor no";
+}
+
+static const char *set_number(uint32_t *to, const char *text, uint32_t min, uint32_t max, const char *why)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end || text[0] == '-' || value < min || value > max)
+		return why;
+	*to = (uint32_t)value;
+	return NULL;
+}
+
+static const char *set_word(int *to, const char *text, const char *(*name)(int), const char *why)
+{
+	for (int i = 0; name(i); i++) {
+		if (!strcmp(name(i), text)) {
+			*to = i;
+			return NULL;
+		}
+	}
+	return why;
+}
+
+static const char *heat_word(int i)
+{
+	return heat_kind_name((enum heat_kind)i);
+}
+
+static const char *rule_word(int i)
+{
+	return choose_rule_name((enum choose_rule)i);
+}
+
+static const char *sense_word(int i)
+{
+	return sense_kind_name((enum sense_kind)i);
+}
+
+const char *sense_kind_name(enum sense_kind kind)
+{
+	static const char *const names[SENSE_KINDS] = { "auto", "access", "block", "none" };
+
+	return kind < SENSE_KINDS ? names[kind] : NULL;
+}
+
+/* ---- keys of a volume -------------------------------------------------------------- */
+
+static const char *set_heat(struct settings *s, const char *text)
+{
+	int i = s->heat;
+	const char *why = set_word(&i, text, heat_word, "is none of ralt, clock, lru");
+
+	s->heat = (enum heat_kind)i;
+	return why;
+}
+
+static const char *set_rule(struct settings *s, const char *text)
+{
+	int i = s->rule;
+	const char *why = set_word(&i, text, rule_word, "is none of precise, approx, random, oldest, hotrap");
+
+	s->rule = (enum choose_rule)i;
+	return why;
+}
+
+static const char *set_sense(struct settings *s, const char *text)
+{
+	int i = s->sense;
+	const char *why = set_word(&i, text, sense_word, "is none of auto, access, block, none");
+
+	s->sense = (enum sense_kind)i;
+	return why;
+}
+
+static const char *set_sampling(struct settings *s, const char *text)
+{
+	return set_number(&s->sampling, text, 1, 65536, "is not a whole number from 1 to 65536");
+}
+
+static const char *set_cache(struct settings *s, const char *text)
+{
+	return set_number(&s->cache_blocks, text, 16, 4096, "is not a whole number from 16 to 4096");
+}
+
+static const char *set_fill(struct settings *s, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0 && value <= 1))
+		return "is not a number from 0 to 1";
+	s->fill = value;
+	return NULL;
+}
+
+static const char *set_evaluate(struct settings *s, const char *text)
+{
+	return set_bool(&s->evaluate, text);
+}
+
+static const char *set_claim(struct settings *s, const char *text)
+{
+	return set_bool(&s->claim, text);
+}
+
+static const char *set_drive(struct settings *s, const char *text)
+{
+	return set_bool(&s->drive, text);
+}
+
+static const struct key {
+	const char *name;
+	const char *(*set)(struct settings *s, const char *text);
+} settings_keys[] = {
+	{ "heat", set_heat }, { "rule", set_rule }, { "sense", set_sense },
+	{ "sampling", set_sampling }, { "cache_blocks", set_cache }, { "fill", set_fill },
+	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
+};
+
+/* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
+static const char *set_of_tier(struct settings *s, uint32_t tier, const char *rest, const char *text)
+{
+	struct tuning one = s->tuning;
+	const char *dot = strchr(rest, '.'), *why;
+	char policy[32] = "";
+
+	if (!dot || (strncmp(rest, "budget.", 7) && strncmp(rest, "endurance.", 10)))
+		return "of a tier, only budget and endurance can be set";
+	memcpy(policy, rest, (size_t)(dot - rest));
+	one.budget = s->budget[tier];
+	one.endurance = s->endurance[tier];
+	why = tuning_set(&one, policy, dot + 1, text);
+	if (why)
+		return why;
+	s->budget[tier] = one.budget;
+	s->endurance[tier] = one.endurance;
+	return NULL;
+}
+
+static void to_all_tiers(struct settings *s)
+{
+	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
+		s->budget[t] = s->tuning.budget;
+		s->endurance[t] = s->tuning.endurance;
+	}
+}
+
+static const char *set_tunable(struct settings *s, const char *key, const char *text)
+{
+	const char *dot = strchr(key, '.'), *why;
+	char policy[32] = "";
+
+	if (!strncmp(key, "tier", 4) && key[4] >= '0' && key[4] < '0' + TERRACE_MAX_RESULT_TIERS && key[5] == '.')
+		return set_of_tier(s, (uint32_t)(key[4] - '0'), key + 6, text);
+	if ((size_t)(dot - key) >= sizeof(policy))
+		return "is no key";
+	memcpy(policy, key, (size_t)(dot - key));
+	why = tuning_set(&s->tuning, policy, dot + 1, text);
+	if (!why && (!strcmp(policy, "budget") || !strcmp(policy, "endurance")))
+		to_all_tiers(s);
+	return why;
+}
+
+static const char *set_setting(struct settings *s, const char *key, const char *text)
+{
+	for (size_t i = 0; i < sizeof(settings_keys) / sizeof(settings_keys[0]); i++)
+		if (!strcmp(settings_keys[i].name, key))
+			return settings_keys[i].set(s, text);
+	if (strchr(key, '.'))
+		return set_tunable(s, key, text);
+	return "is no key of a volume";
+}
+
+/* ---- keys of the daemon -------------------------------------------------------------- */
+
+static const char *set_path(char *to, size_t bytes, const char *text)
+{
+	if (text[0] != '/')
+		return "is not an absolute path";
+	if (strlen(text) >= bytes)
+		return "is too long a path";
+	strcpy(to, text);
+	return NULL;
+}
+
+static const char *set_daemon(struct config *c, const char *key, const char *text)
+{
+	int level;
+
+	if (!strcmp(key, "state_directory"))
+		return set_path(c->state_directory, sizeof(c->state_directory), text);
+	if (!strcmp(key, "socket"))
+		return set_path(c->socket, sizeof(c->socket), text);
+	if (!strcmp(key, "tick_ms"))
+		return set_number(&c->tick_ms, text, 10, 10000, "is not a whole number from 10 to 10000");
+	if (!strcmp(key, "lock_memory"))
+		return set_bool(&c->lock_memory, text);
+	if (!strcmp(key, "drive_all"))
+		return set_bool(&c->drive_all, text);
+	if (strcmp(key, "log_level"))
+		return "is no key of [daemon]";
+	level = log_level_of(text);
+	if (level < 0)
+		return "is none of error, warning, notice, debug";
+	c->log_level = (enum log_level)level;
+	return NULL;
+}
+
+/* ---- sections ------------------------------------------------------------------------- */
+
+static struct settings *volume_section(struct reading *r, const char *name)
+{
+	struct config *c = r->c;
+	struct config_volume *v;
+
+	for (uint32_t i = 0; i < c->nr_volumes; i++)
+		if (!strcmp(c->volume[i].name, name))
+			return &c->volume[i].settings;
+	if (!*name || strlen(name) >= CONFIG_NAME_BYTES || strchr(name, '/')) {
+		tell(r, "that is no name of a volume");
+		return NULL;
+	}
+	if (c->nr_volumes == CONFIG_MAX_VOLUMES) {
+		tell(r, "too many volumes: 64 at most");
+		return NULL;
+	}
+	v = &c->volume[c->nr_volumes++];
+	strcpy(v->name, name);
+	v->settings = c->policy;
+	return &v->settings;
+}
+
+static const char *set_key(struct reading *r, const char *section, const char *key, const char *text)
+{
+	struct settings *s;
+
+	if (!strcmp(section, "daemon"))
+		return set_daemon(r->c, key, text);
+	if (!strcmp(section, "policy")) {
+		if (r->c->nr_volumes)
+			return "comes too late: [policy] belongs before the first [volume NAME]";
+		return set_setting(&r->c->policy, key, text);
+	}
+	if (strncmp(section, "volume ", 7)) {
+		snprintf(r->said, sizeof(r->said), "is in section [%s]: there are [daemon], [policy] and [volume NAME]",
+			 section);
+		return r->said;
+	}
+	s = volume_section(r, section + 7);
+	return s ? set_setting(s, key, text) : NULL;
+}
+
+static int handle(void *ctx, const char *section, const char *key, const char *text)
+{
+	struct reading *r = ctx;
+	char line[400];
+	const char *why = set_key(r, section, key, text);
+
+	if (why) {
+		snprintf(line, sizeof(line), "%s = %s: %s", key, text, why);
+		tell(r, line);
+	}
+	return 1;
+}
+
+static char *feed(char *to, int bytes, void *stream)
+{
+	struct reading *r = stream;
+	char *got = fgets(to, bytes, r->f);
+
+	if (got) {
+		r->line++;
+		if (!strchr(to, '\n') && !feof(r->f)) {
+			int c;
+
+			tell(r, "the line is too long");
+			while ((c = fgetc(r->f)) != EOF && c != '\n')
+				;
+			strcpy(to, "\n");
+		}
+	}
+	return got;
+}
+
+static void settings_defaults(struct settings *s)
+{
+	memset(s, 0, sizeof(*s));
+	tuning_defaults(&s->tuning);
+	to_all_tiers(s);
+	s->heat = HEAT_RALT;
+	s->rule = CHOOSE_APPROX;
+	s->sense = SENSE_AUTO;
+	s->sampling = 1;
+	s->cache_blocks = 1024;
+	s->fill = 0.85;
+	s->claim = true;
+	s->drive = true;
+}
+
+void config_defaults(struct config *c)
+{
+	memset(c, 0, sizeof(*c));
+	strcpy(c->state_directory, "/var/lib/terrace");
+	strcpy(c->socket, "/run/terrace/status");
+	c->log_level = LOG_LEVEL_NOTICE;
+	c->tick_ms = 100;
+	c->lock_memory = true;
+	c->drive_all = true;
+	settings_defaults(&c->policy);
+}
+
+static void check_fit(struct reading *r)
+{
+	const char *why = tuning_check(&r->c->policy.tuning);
+	char line[400];
+
+	r->line = 0;
+	if (why) {
+		snprintf(line, sizeof(line), "[policy]: %s", why);
+		tell(r, line);
+	}
+	for (uint32_t i = 0; !why && i < r->c->nr_volumes; i++) {
+		const char *bad = tuning_check(&r->c->volume[i].settings.tuning);
+
+		if (!bad)
+			continue;
+		snprintf(line, sizeof(line), "[volume %s]: %s", r->c->volume[i].name, bad);
+		tell(r, line);
+	}
+}
+
+int config_read(struct config *c, FILE *f, config_error_fn error, void *ctx)
+{
+	struct reading r = { .c = c, .f = f, .error = error, .ctx = ctx, .last_told = -1 };
+	int first;
+
+	config_defaults(c);
+	first = ini_parse_stream(feed, &r, handle, &r);
+	if (first < 0 || ferror(f))
+		return -EIO;
+	if (first > 0) {
+		/* Only syntax errors are inih's. */
+		r.line = first;
+		tell(&r, "is neither '[section]' nor 'key = value' nor a comment");
+	}
+	check_fit(&r);
+	return r.errors;
+}
+
+int config_load(struct config *c, const char *path, config_error_fn error, void *ctx)
+{
+	FILE *f = fopen(path, "re");
+	int n;
+
+	if (!f)
+		return -errno;
+	n = config_read(c, f, error, ctx);
+	fclose(f);
+	return n;
+}
+
+const struct settings *config_of(const struct config *c, const char *name)
+{
+	const struct settings *s = c->drive_all ? &c->policy : NULL;
+
+	for (uint32_t i = 0; i < c->nr_volumes; i++)
+		if (!strcmp(c->volume[i].name, name))
+			s = &c->volume[i].settings;
+	return s && s->drive ? s : NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The configuration file of terraced; packaging/terraced.conf is its commented example.
+ *
+ *	[daemon]	where it keeps what, what it says
+ *	[policy]	for all volumes
+ *	[volume NAME]	for one, on top of [policy]
+ *
+ * Keys of the last two: what settings_keys lists, POLICY.TUNABLE (Documentation/policy.md), and
+ * tierN.budget.TUNABLE or tierN.endurance.TUNABLE for one tier.  A later line wins.  Anything
+ * unknown, out of range or in the wrong place is an error, told with its line.
+ */
+#ifndef TERRACE_CONFIG_H
+#define TERRACE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "decide/choose.h"
+#include "decide/heat.h"
+#include "log.h"
+#include "terrace.h"
+#include "tuning.h"
+
+#define CONFIG_PATH		"/etc/terrace/terraced.conf"
+#define CONFIG_MAX_VOLUMES	64
+#define CONFIG_NAME_BYTES	64
+
+enum sense_kind {
+	SENSE_AUTO,		/* the best that works */
+	SENSE_ACCESS,		/* the module's own tracepoint */
+	SENSE_BLOCK,		/* the block layer's */
+	SENSE_NONE,
+	SENSE_KINDS,
+};
+
+struct settings {
+	struct tuning tuning;
+	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
+	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
+	enum heat_kind heat;
+	enum choose_rule rule;
+	enum sense_kind sense;
+	uint32_t sampling;	/* SENSE_BLOCK: one access in so many */
+	uint32_t cache_blocks;
+	double fill;
+	bool evaluate;
+	bool claim;
+	bool drive;		/* false: leave this volume alone */
+};
+
+struct config_volume {
+	char name[CONFIG_NAME_BYTES];
+	struct settings settings;
+};
+
+struct config {
+	char state_directory[256];
+	char socket[108];
+	enum log_level log_level;
+	uint32_t tick_ms;
+	bool lock_memory;
+	bool drive_all;		/* volumes without a section, too */
+	struct settings policy;
+	struct config_volume volume[CONFIG_MAX_VOLUMES];
+	uint32_t nr_volumes;
+};
+
+/* Told once for each error. @line 0: of the file as a whole. */
+typedef void (*config_error_fn)(void *ctx, int line, const char *reason);
+
+void config_defaults(struct config *c);
+
+/* 0, or the number of errors told; -errno when the file cannot be read.  Starts from the defaults. */
+int config_read(struct config *c, FILE *f, config_error_fn error, void *ctx);
+int config_load(struct config *c, const char *path, config_error_fn error, void *ctx);
+
+/* What holds for a volume of this name; NULL: it is to be left alone. */
+const struct settings *config_of(const struct config *c, const char *name);
+
+const char *sense_kind_name(enum sense_kind kind);
+
+#endif
