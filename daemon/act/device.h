@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The port of a real volume: its control device and its words in sysfs.
+ */
+#ifndef TERRACE_ACT_DEVICE_H
+#define TERRACE_ACT_DEVICE_H
+
+#include <stddef.h>
+
+#include "port.h"
+
+/* Opens /dev/terrace/@name. 0 or -errno with a phrase in @why. */
+int device_open(const char *name, struct port **out, char *why, size_t bytes);
+
+/* The volume's disk, for those who sense its I/O. */
+unsigned int device_major(const struct port *port);
+unsigned int device_minor(const struct port *port);
+
+/* One access in so many is told by the module's own tracepoint. */
+uint32_t device_heat_sample(const struct port *port);
+
+/* From now on drain() asks @sense, which is closed with the port. */
+void device_set_sense(struct port *port, struct sense *sense);
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a process needs that storage waits for: memory that is never paged out to the volume it
+ * serves, and allocations that do not wait for that volume's writeback.
+ *
+ * Either may be refused (containers); the daemon then runs without, and says so.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "log.h"
+#include "service/service.h"
+
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER 57
+#endif
+
+void process_lock(bool lock_memory)
+{
+	if (lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+		log_line(LOG_LEVEL_WARNING, NULL, "memory cannot be locked (%s): swap on a volume of ours could stall us",
+			 strerror(errno));
+	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0))
+		log_line(LOG_LEVEL_WARNING, NULL, "not allowed to be an I/O flusher (%s)", strerror(errno));
+}

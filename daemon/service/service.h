@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The service around the loops: finds volumes, gives each a loop, keeps time, hears signals,
+ * tells systemd, answers on a socket.  One thread.
+ *
+ *	drivers.c	volumes come and go; a loop for each
+ *	service.c	epoll: timer, signals, socket, results
+ *	socket.c	one request a connection, one JSON object back
+ *	status.c	what the object says
+ *	process.c	locked memory, I/O flusher
+ */
+#ifndef TERRACE_SERVICE_SERVICE_H
+#define TERRACE_SERVICE_SERVICE_H
+
+#include <json-c/json.h>
+
+#include "config.h"
+#include "loop/engine.h"
+
+struct driver {
+	char name[CONFIG_NAME_BYTES];
+	char directory[512];
+	struct port *port;		/* NULL: a free slot */
+	const char *sense;		/* its name, "none" */
+	struct engine engine;
+	uint64_t failed_ticks;
+};
+
+/* Opens a volume for @settings; *@sense names what senses its blocks.  Messages are logged. */
+typedef int (*service_open_fn)(const char *name, const struct settings *settings, struct port **out,
+			       const char **sense);
+
+struct service {
+	struct config config;
+	const char *config_path;
+	service_open_fn open;
+	const char *only;		/* drive just this volume; NULL: as configured */
+	struct driver *driver;		/* CONFIG_MAX_VOLUMES of them */
+	uint32_t nr_drivers;
+	char refused[CONFIG_NAME_BYTES];	/* the last volume that could not be driven, told once */
+	uint64_t refused_at_ns;
+	int epoll, timer, signals, listener;
+	uint64_t started_ns, ticks, cpu_started_ns;
+	bool stop;
+};
+
+/* Runs until SIGTERM or SIGINT.  Exit status of the program. */
+int service_run(struct service *s);
+
+/* --- between its files -------------------------------------------------------------- */
+
+uint64_t service_now_ns(void);
+
+void drivers_look(struct service *s);
+void drivers_tick(struct service *s);
+void drivers_retune(struct service *s);
+void drivers_stop(struct service *s);
+void driver_config(const struct service *s, const char *name, const char *directory,
+		   const struct settings *settings, struct engine_config *out);
+
+/* A listening socket, 0600, or -errno after a message. */
+int socket_open(const char *path);
+void socket_answer(struct service *s, int listener);
+void socket_close(int listener, const char *path);
+
+struct json_object *status_json(struct service *s);
+struct json_object *explain_json(struct service *s, const char *volume);
+struct json_object *config_json(struct service *s);
+
+void process_lock(bool lock_memory);
+
+#endif

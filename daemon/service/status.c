@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the status socket tells, as JSON.  Names are kept; new ones may be added. */
+#include <string.h>
+#include <time.h>
+
+#include "service/service.h"
+
+static void number(struct json_object *o, const char *name, uint64_t value)
+{
+	json_object_object_add(o, name, json_object_new_uint64(value));
+}
+
+static void real(struct json_object *o, const char *name, double value)
+{
+	json_object_object_add(o, name, json_object_new_double(value));
+}
+
+static void text(struct json_object *o, const char *name, const char *value)
+{
+	json_object_object_add(o, name, value ? json_object_new_string(value) : NULL);
+}
+
+static void flag(struct json_object *o, const char *name, bool value)
+{
+	json_object_object_add(o, name, json_object_new_boolean(value));
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static struct json_object *moves_json(const struct engine *e)
+{
+	const struct engine_stats *s = &e->stats;
+	struct json_object *o = json_object_new_object();
+
+	for (int why = 0; why < WHYS; why++) {
+		char name[32] = "orders_for_";
+
+		strcat(name, why_name((enum why)why));
+		number(o, name, s->orders[why]);
+	}
+	number(o, "under_way", e->under_way);
+	number(o, "done", s->done);
+	number(o, "partly", s->partly);
+	number(o, "failed", s->failed);
+	number(o, "cancelled", s->cancelled);
+	number(o, "no_room", s->no_room);
+	number(o, "demoted_blocks", s->demoted);
+	number(o, "dropped_blocks", s->dropped);
+	number(o, "retained_blocks", s->retained);
+	number(o, "promoted_by_flush_blocks", s->promoted_by_flush);
+	number(o, "promoted_by_compaction_blocks", s->promoted_by_compaction);
+	number(o, "promoted_by_epoch_blocks", s->promoted_by_epoch);
+	number(o, "first_sight_blocks", s->first_sight);
+	number(o, "raced_blocks", s->raced);
+	number(o, "flushes", s->flushes);
+	number(o, "flushes_kept", s->flushes_kept);
+	number(o, "flushes_dropped", s->flushes_dropped);
+	number(o, "choices", s->choices);
+	number(o, "choices_without_candidate", s->choice_failures);
+	return o;
+}
+
+static struct json_object *limits_json(const struct engine *e)
+{
+	struct json_object *o = json_object_new_object();
+	const struct governor *g = &e->governor;
+
+	real(o, "brake_share", e->brake.share);
+	real(o, "quiet_latency_us", e->brake.base_us);
+	number(o, "braked", e->brake.braked);
+	real(o, "idle_boost", e->boost);
+	number(o, "held_by_budget", e->stats.held_by_budget);
+	number(o, "held_by_endurance", e->stats.held_by_endurance);
+	number(o, "held_by_governor", e->stats.held_by_governor);
+	text(o, "promotions", governor_reason_text(g->up.reason));
+	text(o, "demotions", governor_reason_text(g->down.reason));
+	flag(o, "promotions_allowed", governor_allows_up(g));
+	flag(o, "demotions_allowed", governor_allows_down(g));
+	number(o, "epochs_judged", g->epochs);
+	number(o, "promotions_stopped", g->up.stops);
+	number(o, "demotions_stopped", g->down.stops);
+	return o;
+}
+
+/* What an LRU fast tier of other sizes would hit, by the ghost cache. */
+static struct json_object *ghost_json(const struct engine *e)
+{
+	static const double times[] = { 0.25, 0.5, 1, 2, 4 };
+	static const char *const names[] = { "quarter", "half", "now", "double", "fourfold" };
+	struct json_object *o = json_object_new_object();
+
+	for (int i = 0; i < 5; i++)
+		real(o, names[i], shards_hit_rate(&e->shards, (uint64_t)((double)e->fast_blocks * times[i])));
+	return o;
+}
+
+static struct json_object *heat_json(const struct driver *d)
+{
+	const struct engine *e = &d->engine;
+	struct json_object *o = json_object_new_object();
+
+	text(o, "kind", heat_kind_name(e->warmth.kind));
+	text(o, "sense", d->sense);
+	number(o, "accesses", e->stats.accesses);
+	number(o, "slow_reads", e->stats.slow_reads);
+	number(o, "write_errors", e->warmth.errors);
+	if (e->warmth.ralt) {
+		struct ralt_stats r;
+
+		ralt_stats(e->warmth.ralt, &r);
+		number(o, "hot_limit_blocks", r.hot_limit);
+		real(o, "hot_blocks", r.hot);
+		real(o, "tracked_blocks", r.tracked);
+		number(o, "records", r.records);
+		number(o, "bytes_on_disk", r.bytes_on_disk);
+	}
+	flag(o, "skewed", hear_skewed(e));
+	json_object_object_add(o, "lru_hit_rate_if_fast_were", ghost_json(e));
+	return o;
+}
+
+static struct json_object *tiers_json(const struct engine *e)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		struct json_object *o = json_object_new_object();
+
+		text(o, "class", e->state.tier[t].class);
+		number(o, "used_blocks", e->state.tier[t].used_blocks);
+		number(o, "blocks", e->state.tier[t].blocks);
+		number(o, "read_by_moves_bytes", e->stats.read_bytes[t]);
+		number(o, "written_by_moves_bytes", e->stats.written_bytes[t]);
+		if (e->c.endurance[t].drive_writes_per_day > 0) {
+			real(o, "endurance_saved_bytes", e->endurance[t].saved);
+			real(o, "wear_price", endurance_price(&e->endurance[t], &e->c.endurance[t]));
+		}
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *volume_json(const struct driver *d)
+{
+	const struct engine *e = &d->engine;
+	struct json_object *o = json_object_new_object();
+
+	text(o, "name", d->name);
+	text(o, "nothing_moves_because", e->idle_because);
+	flag(o, "claimed", e->claimed);
+	flag(o, "evaluation", e->c.evaluate);
+	number(o, "ticks", e->ticks);
+	real(o, "fast_used", share(e->fast_used, e->fast_blocks));
+	real(o, "fast_read_rate", share(e->state.fast_reads, e->state.reads));
+	json_object_object_add(o, "moves", moves_json(e));
+	json_object_object_add(o, "limits", limits_json(e));
+	json_object_object_add(o, "heat", heat_json(d));
+	json_object_object_add(o, "tiers", tiers_json(e));
+	return o;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+struct json_object *status_json(struct service *s)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	double up = (double)(service_now_ns() - s->started_ns) * 1e-9;
+
+	real(o, "uptime_seconds", up);
+	real(o, "cpu_share", up > 0 ? (double)cpu_ns() * 1e-9 / up : 0);
+	number(o, "ticks", s->ticks);
+	text(o, "config", s->config_path);
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
+		if (s->driver[i].port)
+			json_object_array_add(list, volume_json(&s->driver[i]));
+	json_object_object_add(o, "volumes", list);
+	return o;
+}
+
+static void explain_volume(struct driver *d, struct json_object *list)
+{
+	struct engine *e = &d->engine;
+	uint64_t first = e->decisions > ENGINE_DECISIONS ? e->decisions - ENGINE_DECISIONS : 0;
+
+	for (uint64_t n = e->decisions; n-- > first;) {
+		const struct decision *one = explain_find(e, n);
+		struct json_object *o;
+		char line[400];
+
+		if (!one)
+			continue;
+		o = json_object_new_object();
+		explain_text(one, line, sizeof(line));
+		text(o, "volume", d->name);
+		number(o, "number", one->number);
+		number(o, "region", one->region);
+		text(o, "why", why_name(one->why));
+		real(o, "score", one->score);
+		text(o, "text", line);
+		json_object_array_add(list, o);
+	}
+}
+
+struct json_object *explain_json(struct service *s, const char *volume)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
+		if (s->driver[i].port && (!volume || !*volume || !strcmp(volume, s->driver[i].name)))
+			explain_volume(&s->driver[i], list);
+	json_object_object_add(o, "decisions", list);
+	return o;
+}
+
+static struct json_object *settings_json(const struct settings *c)
+{
+	struct json_object *o = json_object_new_object();
+
+	text(o, "heat", heat_kind_name(c->heat));
+	text(o, "rule", choose_rule_name(c->rule));
+	text(o, "sense", sense_kind_name(c->sense));
+	number(o, "sampling", c->sampling);
+	number(o, "cache_blocks", c->cache_blocks);
+	real(o, "fill", c->fill);
+	flag(o, "evaluate", c->evaluate);
+	flag(o, "claim", c->claim);
+	flag(o, "drive", c->drive);
+	for (size_t i = 0; i < tuning_part_count; i++) {
+		const struct tunable_table *table = tuning_parts[i].table;
+		struct json_object *part = json_object_new_object();
+
+		for (size_t k = 0; k < table->count; k++)
+			real(part, table->rows[k].name,
+			     tunable_get(&table->rows[k], (const char *)&c->tuning + tuning_parts[i].offset));
+		json_object_object_add(o, table->policy, part);
+	}
+	return o;
+}
+
+struct json_object *config_json(struct service *s)
+{
+	struct json_object *o = json_object_new_object(), *volumes = json_object_new_object();
+	const struct config *c = &s->config;
+
+	text(o, "state_directory", c->state_directory);
+	text(o, "socket", c->socket);
+	text(o, "log_level", log_level_name(c->log_level));
+	number(o, "tick_ms", c->tick_ms);
+	flag(o, "lock_memory", c->lock_memory);
+	flag(o, "drive_all", c->drive_all);
+	json_object_object_add(o, "policy", settings_json(&c->policy));
+	for (uint32_t i = 0; i < c->nr_volumes; i++)
+		json_object_object_add(volumes, c->volume[i].name, settings_json(&c->volume[i].settings));
+	json_object_object_add(o, "volumes", volumes);
+	return o;
+}
