@@ -28,6 +28,7 @@ extern const struct ctl_command ctl_create_command;
 extern const struct ctl_command ctl_list_command;
 extern const struct ctl_command ctl_status_command;
 extern const struct ctl_command ctl_set_command;
+extern const struct ctl_command ctl_which_command;
 extern const struct ctl_command ctl_activate_command;
 extern const struct ctl_command ctl_deactivate_command;
 extern const struct ctl_command ctl_remove_command;

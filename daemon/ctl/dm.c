@@ -15,6 +15,7 @@
 #include <uuid/uuid.h>
 
 #include "dm.h"
+#include "names.h"
 
 #define TARGET		"terrace"
 #define UUID_PREFIX	"TERRACE-"
@@ -123,6 +124,15 @@ static void load_module(void)
 }
 
 /* ---- asking ------------------------------------------------------------------------- */
+
+const struct dm_volume *dm_find(const struct dm_volume *list, u32 nr, const char *name)
+{
+	for (u32 i = 0; i < nr; i++)
+		if (!strcmp(list[i].name, name) || !strcmp(uuid_text(list[i].uuid), name))
+			return &list[i];
+	ctl_error("no volume '%s' is active: terracectl list shows those there are", name);
+	return NULL;
+}
 
 int dm_exists(const char *name)
 {

@@ -14,6 +14,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_list_command,
 	&ctl_status_command,
 	&ctl_set_command,
+	&ctl_which_command,
 	&ctl_activate_command,
 	&ctl_deactivate_command,
 	&ctl_remove_command,

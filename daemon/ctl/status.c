@@ -185,15 +185,6 @@ static void print_volume(const struct dm_volume *v)
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-static const struct dm_volume *find(const struct dm_volume *list, u32 nr, const char *name)
-{
-	for (u32 i = 0; i < nr; i++)
-		if (!strcmp(list[i].name, name) || !strcmp(uuid_text(list[i].uuid), name))
-			return &list[i];
-	ctl_error("no volume '%s' is active: terracectl list shows those there are", name);
-	return NULL;
-}
-
 static void show(const struct dm_volume *v, struct json_object *list)
 {
 	if (list)
@@ -214,7 +205,7 @@ static int show_volumes(const char *name, bool json)
 		return CTL_PROBLEM;
 	}
 	if (name) {
-		const struct dm_volume *v = find(active, nr, name);
+		const struct dm_volume *v = dm_find(active, nr, name);
 
 		if (v)
 			show(v, list);
@@ -358,7 +349,7 @@ static int set_run(const struct ctl_command *cmd, int argc, char **argv)
 		return ctl_usage(cmd, "%s", optind == argc ? "no volume given" : "too many arguments");
 	if (dm_volumes(&active, &nr))
 		return CTL_PROBLEM;
-	v = find(active, nr, argv[optind]);
+	v = dm_find(active, nr, argv[optind]);
 	if (v)
 		r = set_tunable(active + (v - active), argc - optind > 1 ? argv[optind + 1] : NULL,
 				argc - optind > 2 ? argv[optind + 2] : NULL);

@@ -38,6 +38,10 @@ expect 2 "list takes no arguments" "$ctl" list db
 expect 2 "one volume at a time" "$ctl" status a b
 expect 2 "no volume given" "$ctl" set
 expect 2 "too many arguments" "$ctl" set a b c d
+expect 2 "no file and no volume given" "$ctl" which
+expect 2 "'5-3' is no range of blocks" "$ctl" which db 5-3
+expect 2 "'x' is no range of blocks" "$ctl" which db x
+expect 2 "one file, or one range" "$ctl" which ./file 5
 expect 2 "no volume given" "$ctl" activate
 expect 2 "one volume at a time" "$ctl" activate a b
 expect 2 "no volume given" "$ctl" deactivate

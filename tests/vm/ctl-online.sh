@@ -78,6 +78,19 @@ mount /dev/mapper/db /tmp/mounted
 refuses 1 "volume 'db' is in use: mounted at /tmp/mounted" deactivate db
 refuses 1 "volume 'db' is in use: mounted at /tmp/mounted" remove --yes db
 cp /dev/shm/a /tmp/mounted/a
+sync -f /tmp/mounted
+# ---- which
+says "^ +at 0 +blocks [0-9]+-[0-9]+: fast$" which /tmp/mounted/a
+says "^/tmp/mounted/a: 1024 fast$" which /tmp/mounted/a
+first=$(terracectl which --json /tmp/mounted/a | json "o[0]['block']")
+dd if=/dev/mapper/db bs=4k skip="$first" count=1 iflag=direct status=none | cmp -n 4096 - /dev/shm/a
+check_eq "its blocks" "$(terracectl which --json db "$first" | json "[(r['block'], r['blocks'], r['where']) for r in o]")" "[($first, 1, 'fast')]"
+says "nowhere \(reads as zeros\)" which db
+refuses 1 "is not on an active volume" which /dev/shm/a
+refuses 1 "volume 'db' has blocks 0 to" which db 99999999
+refuses 1 "no volume 'nodb' is active" which nodb
+refuses 1 "No such file" which ./nofile
+pass "which"
 umount /tmp/mounted
 says "" deactivate db
 [ ! -e /dev/mapper/db ] || die "/dev/mapper/db is still there"
