@@ -122,7 +122,7 @@ $(BUILD)/bench/lines.so: tests/bench/lines/plugin.c
 # replays with the code that the module has
 $(BUILD)/bench/serial: tests/bench/tools/serial.c $(CORE_SRC) $(wildcard kmod/core/*.h)
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(CORE_SRC)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(if $(filter x86_64,$(shell uname -m)),-mpopcnt) $(LDFLAGS) -o $@ $< $(CORE_SRC)
 $(BUILD)/bench/%: tests/bench/tools/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)

@@ -275,11 +275,10 @@ void tr_scan_free(struct tr_scan *scan);
 void tr_super_link(const struct tr_super *super, struct tr_journal_link *link);
 
 struct tr_recovery {
-	u32 nr_cpus;
-	struct xarray *regions;		/* nr_cpus of them: number -> tr_delta */
+	struct xarray *regions;		/* TR_DEAL_SHARDS of them: number -> tr_delta */
 	atomic64_t nr_deltas;		/* not yet taken */
 	u64 nr_records;
-	s64 read_us, map_us, space_us;
+	s64 read_us, deal_us, apply_us;
 	struct tr_scan scan;		/* until replayed */
 	struct tr_super found[TR_COPIES];
 	u64 have[TR_COPIES];		/* journal blocks that this copy has */

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "core/deal.h"
 #include "meta.h"
 
 /* --- the journal --------------------------------------------------------- */
@@ -295,11 +296,11 @@ int tr_open(struct terrace *tr, const char **error)
 	if (err)
 		return err;
 	start_activation(tr);
-	DMINFO("%s: replayed %llu records in %llu blocks, %lld regions, %lld ms (read %lld, map %lld, space %lld us)%s",
+	DMINFO("%s: replayed %llu records in %llu blocks, %lld regions, %lld ms (read %lld, deal %lld, apply %lld us)%s",
 	       tr->name, rec->nr_records, rec->scan.nr_blocks,
 	       (s64)atomic64_read(&rec->nr_deltas),
 	       ktime_ms_delta(ktime_get(), start) + rec->read_us / 1000, rec->read_us,
-	       rec->map_us, rec->space_us, tr_writable(tr) ? "" : ", read-only");
+	       rec->deal_us, rec->apply_us, tr_writable(tr) ? "" : ", read-only");
 	tr_scan_free(&rec->scan);
 	WRITE_ONCE(tr->pages->ready, true);
 	if (tr_writable(tr) && tr_meta_nr_live(tr) < 2 &&
@@ -323,7 +324,7 @@ struct tr_delta *tr_recover_find_delta(struct terrace *tr, u64 region)
 
 	if (!rec || !atomic64_read(&rec->nr_deltas))
 		return NULL;
-	return xa_load(&rec->regions[region % rec->nr_cpus], region);
+	return xa_load(&rec->regions[tr_deal_shard(region)], region);
 }
 
 /* The region is dirty now, so a checkpoint finds it there instead of here. */
@@ -333,7 +334,7 @@ void tr_recover_drop_delta(struct terrace *tr, u64 region, struct tr_delta *delt
 
 	if (!delta)
 		return;
-	xa_erase(&rec->regions[region % rec->nr_cpus], region);
+	xa_erase(&rec->regions[tr_deal_shard(region)], region);
 	atomic64_dec(&rec->nr_deltas);
 	tr_recover_free_delta(tr, delta);
 }
@@ -367,7 +368,7 @@ static void free_recovery(struct terrace *tr)
 
 	if (!rec)
 		return;
-	for (k = 0; k < rec->nr_cpus; k++) {
+	for (k = 0; rec->regions && k < TR_DEAL_SHARDS; k++) {
 		xa_for_each(&rec->regions[k], number, delta)
 			tr_recover_free_delta(tr, delta);
 		xa_destroy(&rec->regions[k]);

@@ -23,6 +23,7 @@
  */
 #include <linux/slab.h>
 
+#include "core/deal.h"
 #include "meta.h"
 #include "region.h"
 
@@ -103,7 +104,7 @@ static void settled(struct terrace *tr, struct tr_out *out, int err)
 
 /* Where the walk over the deltas of one load mutex stands. */
 struct cursor {
-	u32 cpu;
+	u32 shard;
 	unsigned long number;
 };
 
@@ -112,8 +113,8 @@ static bool next_delta(struct terrace *tr, struct cursor *at, u32 mutex)
 {
 	struct tr_recovery *rec = tr->recovery;
 
-	for (; at->cpu < rec->nr_cpus; at->cpu++, at->number = 0)
-		for (; xa_find(&rec->regions[at->cpu], &at->number, ULONG_MAX, XA_PRESENT);
+	for (; at->shard < TR_DEAL_SHARDS; at->shard++, at->number = 0)
+		for (; xa_find(&rec->regions[at->shard], &at->number, ULONG_MAX, XA_PRESENT);
 		     at->number++)
 			if (at->number % TR_LOAD_MUTEXES == mutex)
 				return true;

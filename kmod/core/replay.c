@@ -84,7 +84,9 @@ u32 tr_delta_room(const struct tr_delta *delta, const struct tr_record *record, 
 	u32 missing = 0;
 
 	*high = delta->leaf.high;
-	if (d.decides)
+	if (d.decides && delta->arrival)
+		missing = !tr_leaf_has(&delta->leaf, first_block(record));
+	else if (d.decides)
 		missing = tr_leaf_missing(&delta->leaf, first_block(record), record->nr);
 	if (missing && tr_place_is_high(tr_place_add(d.place, record->nr - 1)))
 		*high = true;
@@ -236,10 +238,74 @@ static int set_index(struct tr_delta *delta, const struct tr_record *record)
 	return 0;
 }
 
+/* --- one block at a time ------------------------------------------------------ */
+
+static u32 rank_of(const struct tr_leaf *leaf, u32 i)
+{
+	return leaf->rank[i / 64] + hweight64(leaf->present[i / 64] & ((1ull << (i % 64)) - 1));
+}
+
+static void swap_places(struct tr_delta *delta, u32 a, u32 b)
+{
+	swap(delta->leaf.low[a], delta->leaf.low[b]);
+	if (delta->leaf.high)
+		swap(delta->leaf.high[a], delta->leaf.high[b]);
+	swap(delta->arrival[a], delta->arrival[b]);
+}
+
+void tr_delta_sort(struct tr_delta *delta)
+{
+	struct tr_leaf *leaf = &delta->leaf;
+	u32 k, rank, sum = 0;
+
+	if (!delta->arrival)
+		return;
+	for (k = 0; k < TR_LEAF_WORDS; k++) {
+		leaf->rank[k] = sum;
+		sum += hweight64(leaf->present[k]);
+	}
+	for (k = 0; k < leaf->nr; k++)
+		while ((rank = rank_of(leaf, delta->arrival[k])) != k)
+			swap_places(delta, k, rank);	/* one that is right now */
+	delta->arrival = NULL;
+}
+
+static int arrive(struct tr_delta *delta, u32 i, u64 place)
+{
+	struct tr_leaf *leaf = &delta->leaf;
+
+	if (leaf->nr == leaf->cap || (!leaf->high && tr_place_is_high(place)))
+		return -ENOSPC;
+	leaf->low[leaf->nr] = place;
+	if (leaf->high)
+		leaf->high[leaf->nr] = place >> 32;
+	delta->arrival[leaf->nr++] = i;
+	set_bits(leaf->present, i, 1);
+	return 0;
+}
+
+/* Most records by far: one block has got a place. */
+static int map_one(struct tr_delta *delta, u32 i, u64 place, u64 seq)
+{
+	bool decides = !tr_leaf_has(&delta->leaf, i);
+
+	if (decides && (delta->arrival ? arrive(delta, i, place) :
+					 tr_leaf_set(&delta->leaf, i, 1, place)))
+		return -ENOSPC;
+	if (decides && seq > delta->discard_seq)
+		set_bits(delta->kept, i, 1);
+	delta->newest_seq = max(delta->newest_seq, seq);
+	return decides;
+}
+
 int tr_delta_apply(struct tr_delta *delta, const struct tr_record *record, u64 seq)
 {
 	int decided = 0;
 
+	if (record->type == TERRACE_RECORD_MAP && record->nr == 1)
+		return map_one(delta, first_block(record), record->new, seq);
+	if (record->type != TERRACE_RECORD_DISCARD)
+		tr_delta_sort(delta);
 	if (tr_delta_room_packs(delta, record) > delta->cap_packs)
 		return -ENOSPC;
 	switch (record->type) {

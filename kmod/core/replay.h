@@ -38,6 +38,12 @@ struct tr_delta {
 	u64 kept[TR_LEAF_WORDS]; /* touched by records newer than discard_seq */
 	struct tr_delta_pack *packs; /* the caller's array */
 	u32 nr_packs, cap_packs;
+	/* The caller's, with room for leaf.cap: as long as only single blocks have
+	 * come, the leaf's places stand in the order in which they came, and this
+	 * says whose they are. NULL: in the order of blocks. Putting them in order
+	 * once is much less work than making room for each.
+	 */
+	u16 *arrival;
 };
 
 /* Room (the whole, not what is missing) that delta->leaf needs before
@@ -46,6 +52,10 @@ struct tr_delta {
 u32 tr_delta_room(const struct tr_delta *delta, const struct tr_record *record, bool *high);
 /* Room (the whole) that delta->packs needs before it. */
 u32 tr_delta_room_packs(const struct tr_delta *delta, const struct tr_record *record);
+/* Puts the places in order, once all records are in: before anything else is
+ * asked of the leaf. Forgets @arrival.
+ */
+void tr_delta_sort(struct tr_delta *delta);
 /* The region that @record is for; false: none or several (DISCARD, RESIZE). */
 bool tr_record_region(const struct tr_record *record, u64 *region);
 

@@ -9,6 +9,7 @@
 
 PARTS=${PARTS:-memory activation replay discard}
 REPLAY=${REPLAY:-100000}	# overwrites
+FACTORS=${FACTORS:-1 4 16 64}	# of overwriting
 
 in_ram fio dmsetup blkdiscard dd
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram serial hits
@@ -103,24 +104,39 @@ replay() {
 	echo "# $said"
 	n=$(awk '{ print $2 }' <<< "$said")
 	[ "$n" -ge "$REPLAY" ] || die "the journal held $n of $REPLAY records"
-	us=$(sed 's/.*(read \([0-9]*\), map \([0-9]*\), space \([0-9]*\) us).*/\1 + \2 + \3/' <<< "$said")
+	us=$(sed 's/.*(read \([0-9]*\), deal \([0-9]*\), apply \([0-9]*\) us).*/\1 + \2 + \3/' <<< "$said")
 	bar "replay of an overwritten journal, one CPU" $((n * 1000 / (us))) rec/ms -1000
 	bar "activation less the replay" $(($(dmesg | sed -n 's/.*activated in \([0-9]*\) us$/\1/p' | tail -1) - (us))) us 100000
 	vol_down
 	rmram copyf
 }
 
-# The same journal, oldest first by one worker and newest first by eight, with
-# the code that module and tools share (tools/serial.c).
+# Replay against a serial one, oldest first, of the same journal: tools/serial.c,
+# with the code that the module has. Once on the CPU alone, once with the loads of
+# map pages from a drive, serial replay with the memory that newest first took.
+# against SAID REGIONS RECORDS CPUS
+against() {
+	local said word what=$1
+	local -A v
+	said=$(from_ram serial "$2" "$3" "$4" /dev/mapper/pages) || die "serial: $said"
+	for word in $said; do v[${word%%=*}]=${word#*=}; done
+	figure "$what: serial, oldest first, on the CPU" $((v[serial] / v[records])) ns/rec
+	figure "$what: newest first, 1 worker, on the CPU" $((v[newest] / v[records])) ns/rec
+	figure "$what: newest first, 1 worker, against serial" $((v[serial] * 100 / v[newest])) %
+	figure "$what: loads of pages, serial" "${v[serial_loads]}" loads
+	figure "$what: loads of pages, newest first" "${v[all_loads]}" loads
+	bar "$what: $4 workers against serial, on the CPU" $((v[serial] * 100 / v[all])) % -1000
+	bar "$what: $4 workers against serial, with loads" $((v[serial_io] * 100 / v[all_io])) % -1000
+}
+
 against_serial() {
-	local said one
-	said=$(from_ram serial 64 300000 8) || die "serial: $said"
-	word() { tr ' ' '\n' <<< "$said" | sed -n "s/^$1=//p"; }
-	one=$(($(word serial) / $(word records)))
-	figure "serial replay, oldest first" $one ns/rec
-	figure "replay newest first, 1 worker" $(($(word newest) / $(word records))) ns/rec
-	figure "replay newest first, 1 worker, against serial" $(($(word serial) * 100 / $(word newest))) %
-	bar "replay newest first, 8 workers, against serial" $(($(word serial) * 100 / $(word all))) % -1000
+	local factor
+	mkdrive pages nvme-tlc 256 lbs=4096 cache=off powercut=off
+	for factor in $FACTORS; do
+		against "each block written $factor times" $((300000 / 1024 / factor)) 300000 8
+	done
+	against "5 blocks of each of 20000 regions" 20000 100000 8
+	rmdrive pages
 }
 
 discards() {

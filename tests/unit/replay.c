@@ -506,10 +506,58 @@ static void high_places_get_high_bytes(void **state)
 	free_delta(delta);
 }
 
+/*
+ * Single blocks at random, now and then a run or a discard: with `arrival` a
+ * delta comes to the same as without, sorted at the end or by a run.
+ */
+static void the_order_of_arrival_changes_nothing(void **state)
+{
+	u32 round, k;
+
+	(void)state;
+	for (round = 1; round <= 300; round++) {
+		struct tr_delta *plain = new_delta(), *loose = new_delta();
+		u64 rnd = round * 0x9e3779b97f4a7c15ull;
+		bool high = round % 3 == 0;
+
+		leaf_room(&plain->leaf, BLOCKS, high);
+		leaf_room(&loose->leaf, BLOCKS, high);
+		loose->arrival = room_for(BLOCKS * sizeof(*loose->arrival));
+		u16 *arrival = loose->arrival;
+
+		for (k = 2 + random_below(&rnd, 2000); k > 1; k--) {
+			bool one = round % 4 || random_below(&rnd, 200);
+			struct tr_record r = {
+				.type = TERRACE_RECORD_MAP, .nr = one ? 1 : 1 + random_below(&rnd, 200),
+				.block = random_below(&rnd, BLOCKS - 200), .old = TR_NO_PLACE,
+				.new = tr_place(1, random_below(&rnd, 1u << 30) * (high ? 100ull : 1)),
+			};
+
+			if (!random_below(&rnd, 300))
+				r = (struct tr_record){ .type = TERRACE_RECORD_DISCARD, .new = 1 };
+			assert_int_equal(tr_delta_apply(plain, &r, k), tr_delta_apply(loose, &r, k));
+		}
+		tr_delta_sort(loose);
+		assert_null(loose->arrival);
+		assert_int_equal(plain->leaf.nr, loose->leaf.nr);
+		assert_memory_equal(plain->leaf.present, loose->leaf.present, sizeof(plain->leaf.present));
+		assert_memory_equal(plain->leaf.rank, loose->leaf.rank, sizeof(plain->leaf.rank));
+		assert_memory_equal(plain->kept, loose->kept, sizeof(plain->kept));
+		assert_int_equal(plain->newest_seq, loose->newest_seq);
+		assert_int_equal(plain->discard_seq, loose->discard_seq);
+		for (k = 0; k < BLOCKS; k++)
+			assert_int_equal(tr_leaf_get(&plain->leaf, k), tr_leaf_get(&loose->leaf, k));
+		free(arrival);
+		free_delta(plain);
+		free_delta(loose);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(newest_first_equals_oldest_first),
+		cmocka_unit_test(the_order_of_arrival_changes_nothing),
 		cmocka_unit_test(a_discard_outlives_the_tail_and_stays_as_old_as_it_is),
 		cmocka_unit_test(space_follows_the_records),
 		cmocka_unit_test(each_type_of_record_moves_its_own_space),
