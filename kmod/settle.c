@@ -19,8 +19,11 @@
  * a range gets a page that contains the discard.
  *
  * Regions are worked on under their load mutex until their page is named in
- * the tree; those that share a mutex go in one batch.
+ * the tree; those that share a mutex go in one batch. Building them means to
+ * read their old pages, so several workers build at a time. They only help: the
+ * checkpoint builds as well, and takes back the work that nobody has begun.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "core/deal.h"
@@ -61,17 +64,14 @@ static void add_page(struct terrace *tr, struct tr_batch *batch, struct tr_build
 }
 
 /*
- * The page of region @number goes into the batch, if what recovery has, or
- * range discard @discard, is newer than the one there is.
+ * The page of region @number, built or not (@err), goes into the batch, if what
+ * recovery has, or range discard @discard, is newer than the one there is.
  */
-static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number, u64 discard,
-			 u64 generation)
+static int settle_built(struct terrace *tr, struct tr_batch *batch, u64 number,
+			struct tr_build *build, int err, u64 discard, u64 generation)
 {
-	struct tr_build build;
 	bool gone;
-	int err;
 
-	err = tr_region_build(tr, number, false, &build);
 	if (err && err != -EIO && err != -ENOMEM) {
 		DMERR("%s: map page of region %llu is damaged (%d)", tr->name, number, err);
 		if (tr_recover_find_delta(tr, number))
@@ -80,17 +80,26 @@ static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number,
 				      err);
 		return tr_writable(tr) ? 0 : -EROFS;
 	}
-	if (err || !build.region)
+	if (err || !build->region)
 		return err;
-	if (build.delta || discard > build.page_seq) {
-		gone = tr_build_discard(&build, discard);
-		if (build.delta)
-			build.region->last_seq = max(build.page_seq, build.delta->newest_seq);
-		build.region->last_seq = max(build.region->last_seq, discard);
-		add_page(tr, batch, &build, gone, generation);
+	if (build->delta || discard > build->page_seq) {
+		gone = tr_build_discard(build, discard);
+		if (build->delta)
+			build->region->last_seq = max(build->page_seq, build->delta->newest_seq);
+		build->region->last_seq = max(build->region->last_seq, discard);
+		add_page(tr, batch, build, gone, generation);
 	}
-	tr_region_free(tr, build.region);
+	tr_region_free(tr, build->region);
 	return 0;
+}
+
+static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number, u64 discard,
+			 u64 generation)
+{
+	struct tr_build build;
+	int err = tr_region_build(tr, number, false, &build);
+
+	return settle_built(tr, batch, number, &build, err, discard, generation);
 }
 
 /* The page of @out is in the tree, or (@err) it is not. */
@@ -121,20 +130,88 @@ static bool next_delta(struct terrace *tr, struct cursor *at, u32 mutex)
 	return false;
 }
 
-static int settle_mutex(struct terrace *tr, u32 mutex, u64 generation)
+#define BUILDS		32
+#define BUILDERS	8
+
+struct settle {
+	struct terrace *tr;
+	u32 nr;
+	atomic_t next;			/* that nobody builds yet */
+	u64 number[BUILDS];
+	struct tr_build build[BUILDS];
+	int err[BUILDS];
+	struct builder {
+		struct work_struct work;
+		struct settle *settle;
+	} builder[BUILDERS];
+};
+
+static void build_fn(struct work_struct *work)
 {
+	struct settle *settle = container_of(work, struct builder, work)->settle;
+	unsigned int noio = memalloc_noio_save();
+	u32 k;
+
+	while ((k = atomic_inc_return(&settle->next) - 1) < settle->nr)
+		settle->err[k] = tr_region_build(settle->tr, settle->number[k], false,
+						 &settle->build[k]);
+	memalloc_noio_restore(noio);
+}
+
+static void build_all(struct settle *settle)
+{
+	u32 nr = min_t(u32, settle->nr, BUILDERS), w;
+
+	atomic_set(&settle->next, 0);
+	for (w = 0; w < nr; w++) {
+		settle->builder[w].settle = settle;
+		INIT_WORK(&settle->builder[w].work, build_fn);
+		if (w)
+			queue_work(settle->tr->meta_wq, &settle->builder[w].work);
+	}
+	if (nr)
+		build_fn(&settle->builder[0].work);
+	for (w = 1; w < nr; w++)
+		cancel_work_sync(&settle->builder[w].work);
+}
+
+/* Everything that was built goes out, or (@err) away. */
+static int put_built(struct settle *settle, u64 generation)
+{
+	struct terrace *tr = settle->tr;
 	struct tr_batch *batch = tr->pages->batch;
+	int err = 0;
+	u32 k;
+
+	tr_batch_start(batch);
+	for (k = 0; k < settle->nr; k++) {
+		if (!err && tr_batch_full(batch)) {
+			err = tr_put_out(tr, batch, generation, settled);
+			tr_batch_start(batch);
+		}
+		if (!err)
+			err = settle_built(tr, batch, settle->number[k], &settle->build[k],
+					   settle->err[k], 0, generation);
+		else if (settle->build[k].region)
+			tr_region_free(tr, settle->build[k].region);
+	}
+	return err ?: tr_put_out(tr, batch, generation, settled);
+}
+
+static int settle_mutex(struct settle *settle, u32 mutex, u64 generation)
+{
+	struct terrace *tr = settle->tr;
 	struct cursor at = {};
 	bool more = true;
 	int err = 0;
 
 	while (more && !err) {
-		tr_batch_start(batch);
 		mutex_lock(&tr->load_mutex[mutex]);
-		while (!err && !tr_batch_full(batch) && (more = next_delta(tr, &at, mutex)))
-			err = settle_region(tr, batch, at.number++, 0, generation);
-		if (!err)
-			err = tr_put_out(tr, batch, generation, settled);
+		settle->nr = 0;
+		while (settle->nr < BUILDS && (more = next_delta(tr, &at, mutex)))
+			settle->number[settle->nr++] = at.number++;
+		build_all(settle);
+		err = put_built(settle, generation);
 		mutex_unlock(&tr->load_mutex[mutex]);
 		cond_resched();
 	}
@@ -143,13 +220,18 @@ static int settle_mutex(struct terrace *tr, u32 mutex, u64 generation)
 
 int tr_settle_deltas(struct terrace *tr, u64 generation)
 {
+	struct settle *settle;
 	u32 mutex;
 	int err = 0;
 
 	lockdep_assert_held(&tr->checkpoint_mutex);
+	if (!atomic64_read(&tr->recovery->nr_deltas))
+		return 0;
+	settle = kvzalloc(sizeof(*settle), GFP_NOIO | __GFP_NOFAIL);
+	settle->tr = tr;
 	for (mutex = 0; mutex < TR_LOAD_MUTEXES && !err; mutex++)
-		if (atomic64_read(&tr->recovery->nr_deltas))
-			err = settle_mutex(tr, mutex, generation);
+		err = settle_mutex(settle, mutex, generation);
+	kvfree(settle);
 	return err;
 }
 
