@@ -27,6 +27,24 @@
  * tier->unflushed before the layer above saw them; it is taken away (xchg)
  * before the flush is sent and set again if that fails. A bio that comes
  * while a round runs waits for the next.
+ *
+ * No round for a flush that has nothing to do: no record is open or on its
+ * way, and no tier that was written has a volatile cache. Why nothing is lost:
+ *
+ *   - W is a write that ended before flush F came. Did W make a mapping, its
+ *     record was appended (journal.lock) before W ended. F looks under that
+ *     lock: the record is in an open block, or `committing` stands and a round
+ *     has it (both set in round_take() in one step; a round that fails puts
+ *     its blocks back before it ends), or it is durable. Only the last is idle.
+ *   - W went in place, to a tier without a volatile cache: what that drive has
+ *     acknowledged is durable. The block layer would end a flush of it at once.
+ *   - W went to a tier with one: the mark is there, F makes a round.
+ *   - The cache is switched on in sysfs (write_cache) after W: the mark still
+ *     stands, for only a flush that was sent takes it away; the next F flushes.
+ *     Switched off with W unflushed: that is the user's word that no flush is
+ *     needed, and the block layer would not pass one on either.
+ *   - A FUA write that waits here for a commit (its mapping was not durable) is
+ *     idle only when all records are: its data went down with FUA.
  */
 #include <linux/slab.h>
 
@@ -117,6 +135,14 @@ static void flush_send(struct terrace *tr, struct tr_tier *tier)
 	submit_bio(bio);
 }
 
+/* Written since its last flush, and the drive may have it in a volatile cache
+ * only. Asked each time, for sysfs can change it.
+ */
+static bool needs_flush(const struct tr_tier *tier)
+{
+	return READ_ONCE(tier->unflushed) && !tier->missing && bdev_write_cache(tier->bdev);
+}
+
 /* Flushes the tiers in @mask that were written. Mask of those that failed. */
 static u32 flush_tiers(struct terrace *tr, u32 mask)
 {
@@ -132,7 +158,7 @@ static u32 flush_tiers(struct terrace *tr, u32 mask)
 		 * ended before is covered by the flush sent below. (Partner:
 		 * tr_io_end.)
 		 */
-		if (!(mask & BIT(t)) || tier->missing || !xchg(&tier->unflushed, false))
+		if (!(mask & BIT(t)) || !needs_flush(tier) || !xchg(&tier->unflushed, false))
 			continue;
 		flush_send(tr, tier);
 		sent |= BIT(t);
@@ -346,7 +372,7 @@ void tr_commit_kick(struct terrace *tr)
 	queue_work(tr->commit_wq, &tr->journal.commit_work);
 }
 
-/* Nothing to commit, nothing written that is not flushed. */
+/* Nothing to commit, nothing written that a flush would have to bring down. */
 static bool idle__f(struct terrace *tr)
 {
 	struct tr_journal *j = &tr->journal;
@@ -356,7 +382,7 @@ static bool idle__f(struct terrace *tr)
 	if (j->cur || j->committing || !list_empty(&j->open))
 		return false;
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (READ_ONCE(tr->tier[t].unflushed))
+		if (needs_flush(&tr->tier[t]))
 			return false;
 	return true;
 }

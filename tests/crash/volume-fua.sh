@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A write with FUA and no flush behind it survives a power cut, on new, moved and unflushed mappings alike.
+# A write with FUA and no flush behind it survives a power cut; fsync flushes just the drives that have a volatile cache.
 # vm: mode=functional memory=3G timeout=400 build=oracle
 #
 # On a block device the kernel follows every synchronous write by a flush. A
@@ -64,6 +64,42 @@ try() {
 	rmdrive slow
 }
 
+# One overwrite in place and an fsync; how many flushes the fast drive got by it.
+write_cache() { echo "$1" > "/sys/block/$(dmsetup info -c --noheadings -o blkdevname fast)/queue/write_cache"; }
+flushes_of() {
+	local before
+	before=$(drive_get fast flushes)
+	"$@"
+	echo $(($(drive_get fast flushes) - before))
+}
+overwrite() { dd if=/dev/shm/new of="$VOL" bs=4k count=1 seek=7 oflag=direct conv=notrunc,fsync status=none; }
+
+# The mark that a tier was written must outlive a time in which its drive had no
+# volatile cache, or the first fsync after it would leave writes in the cache.
+caches() {
+	vol_drives 64 512 survive=0 tear=0
+	vol_format
+	vol_up commit_ms=60000
+	dd if=/dev/zero of="$VOL" bs=4k count=16 oflag=direct conv=fsync status=none
+	head -c 4096 /dev/urandom > /dev/shm/new
+	[ "$(flushes_of overwrite)" -ge 1 ] || die "an fsync did not reach the drive's cache"
+	[ "$(flushes_of sync "$VOL")" = 0 ] || die "an fsync with nothing to do made a flush"
+	write_cache "write through"
+	[ "$(flushes_of overwrite)" = 0 ] || die "a drive without a volatile cache was flushed"
+	write_cache "write back"
+	[ "$(flushes_of sync "$VOL")" -ge 1 ] || die "what was written before the cache was switched on stays in it"
+	drive_cut fast
+	dmr vol
+	drive_revive fast
+	vol_up
+	cmp -n 4096 -i 28672:0 "$VOL" /dev/shm/new || die "an overwrite is lost"
+	vol_down
+	rmdrive fast
+	rmdrive slow
+}
+
+caches
+pass "caches that come and go"
 try "survive=0 tear=0" atomic
 pass "in place"
 try "atom=512 tear=50" noatomic

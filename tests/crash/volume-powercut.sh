@@ -68,8 +68,9 @@ dmr vol 2> /dev/null || true
 rmdrive fast
 rmdrive slow
 
-phase "blocks written whole, in place" 40 "atom=4096" atomic stream_kb=256
-phase "torn at 512 bytes, out of place" 30 "atom=512" noatomic stream_kb=256
-phase "unflushed writes in order, option atomic=no" 30 "atom=512 reorder=off" atomic atomic=no:0 atomic=no:1 commit_ms=50
+phase "blocks written whole, in place" 30 "atom=4096" atomic stream_kb=256
+phase "no volatile cache" 20 "atom=4096 cache=off" atomic stream_kb=256 commit_ms=60000
+phase "torn at 512 bytes, out of place" 25 "atom=512" noatomic stream_kb=256
+phase "unflushed writes in order, option atomic=no" 25 "atom=512 reorder=off" atomic atomic=no:0 atomic=no:1 commit_ms=50
 pass "$cuts cuts"
 [ "$cuts" -ge "$LEAST" ] || die "only $cuts cuts in $LIMIT seconds"
