@@ -4,8 +4,7 @@
  * tail moves up. One at a time.
  *
  *   1  commit; tail = the end of the durable journal
- *   2  wait until the records up to there are applied to the chunks, and
- *      until every critical section that appended one has ended
+ *   2  wait until the records up to there are applied to the chunks
  *   3  write the open range discards to the journal once more, behind tail
  *   4  put what recovery left into pages (settle.c); capture everything that
  *      is dirty, write it, name it in the trees
@@ -14,13 +13,17 @@
  *   7  free what only the superblock before referred to; the ring up to tail
  *
  * Why nothing is lost that lies before the new tail. Let r be a record up to
- * tail, X its region (chunk). X was marked dirty in the critical section that
- * appended r, under X's lock with interrupts off. After step 2 that section
- * has ended, so X is on the dirty list, or a checkpoint has captured it since;
- * as captures take X's lock, that image holds r as well. Step 4 fails as a
- * whole (and the tail stays) unless every image reached the disk. Range
- * discards change no region when they are recorded; step 3 keeps them in the
- * journal until they have.
+ * tail, X its region. X was marked dirty before r was appended, in the same
+ * critical section under X's lock. That r is durable was learnt under
+ * journal.lock, which the append took after the mark: so in step 4 X is on the
+ * dirty list, or a checkpoint has captured it since. Captures take X's lock, so
+ * they wait for that section and the image holds r as well. No grace period is
+ * needed: it would be the longest part of a checkpoint, some 8 ms, in which
+ * fsyncs fill a small journal. (Chunks are dirty when their records have been
+ * applied, which step 2 awaits.) Step 4 fails as a whole (and the tail stays)
+ * unless every image reached the disk. Range discards change no region when
+ * they are recorded; step 3 keeps them in the journal until they have. They are
+ * recorded and listed in one section under discard_lock, which step 3 takes.
  *
  * Why it needs no journal room that is not there. It makes the room, so it must
  * not wait for it. It appends in step 3 only: two blocks at most (discard.c),
@@ -60,11 +63,7 @@ static int find_tail(struct terrace *tr, struct tr_journal_link *tail)
 	/* Pairs with the release in apply_block(). */
 	wait_event(j->wait, smp_load_acquire(&j->applied_record) + 1 >= tail->record_seq ||
 		   !tr_writable(tr));
-	if (!tr_writable(tr))
-		return -EROFS;
-	/* A section with interrupts off is a read-side section of RCU. */
-	synchronize_rcu();
-	return 0;
+	return tr_writable(tr) ? 0 : -EROFS;
 }
 
 /* What recovery left in deltas is older than any tail of ours. */

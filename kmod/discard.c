@@ -347,9 +347,14 @@ int tr_discards_relog(struct terrace *tr)
 	u64 last = READ_ONCE(tr->journal.durable_record);
 	struct open_range *range;
 	u32 credits, left;
+	bool none;
 	int err;
 
-	if (list_empty_careful(&tr->discards))
+	/* The lock also awaits who appended a record and is about to list it. */
+	spin_lock(&tr->discard_lock);
+	none = list_empty(&tr->discards);
+	spin_unlock(&tr->discard_lock);
+	if (none)
 		return 0;
 	credits = count_relogs(tr, last);
 	left = credits;

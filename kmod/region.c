@@ -261,8 +261,15 @@ void tr_region_mark_dirty__f(struct terrace *tr, struct tr_region *region, u64 f
 void tr_region_record__f(struct terrace *tr, struct tr_region *region,
 			 const struct tr_record *record)
 {
+	bool was_dirty = region->flags & TR_REGION_DIRTY;
+
+	/* First: a checkpoint that finds the record behind its tail must find
+	 * the region on the list; it captures under the lock that we hold.
+	 */
+	tr_region_mark_dirty__f(tr, region, 0);
 	region->last_seq = tr_journal_append(tr, record);
-	tr_region_mark_dirty__f(tr, region, region->last_seq);
+	if (!was_dirty)
+		region->first_dirty_seq = region->last_seq;
 }
 
 static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 type,

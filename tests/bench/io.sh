@@ -18,7 +18,7 @@
 IOS=${IOS:-50000}	# per figure: fio's clock shows milliseconds, 20 ns per I/O
 MB=112			# worked on: all of it is mapped and hot
 BLOCKS=$((MB * 256))
-PARTS=${PARTS:-hit new}
+PARTS=${PARTS:-hit new append}
 declare -A NS
 
 in_ram fio dmsetup
@@ -140,11 +140,43 @@ new_blocks() {
 	done
 }
 
+# ---- appends ----
+
+# fsynced 4 KiB appends beside the bare drive, an nvme-tlc model, which is made
+# slow by latency and not by instructions. A small journal is full after some 200.
+append_ns() {	# DEVICE
+	local said
+	said=$(from_ram commits "$1" 8192 6000 1 1 order) || die "appends to $1"
+	sed 's/write=\([0-9]*\) .*/\1/' <<< "$said"
+	echo "# $1: $said" >&2
+}
+
+appends() {
+	local cache journal bare ours
+	for cache in off on; do
+		mkdrive fastd nvme-tlc 256 lbs=4096 powercut=off cache=$cache
+		dd if=/dev/zero of=/dev/mapper/fastd bs=1M count=256 oflag=direct status=none
+		bare=$(append_ns /dev/mapper/fastd)
+		VOL_DRIVES=(/dev/mapper/fastd /dev/ram/tslow)
+		for journal in 1M 16M; do
+			vol_format --tier nvme:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/ram/tslow --journal $journal
+			vol_up stream_kb=0
+			ours=$(append_ns "$VOL")
+			bar "fsynced appends, journal $journal, volatile cache $cache, of the drive" $((bare * 1000 / ours)) o/oo -900
+			ours=$(append_ns "$VOL")
+			bar "... once more, over the same blocks" $((bare * 1000 / ours)) o/oo -900
+			vol_down
+		done
+		rmdrive fastd
+	done
+}
+
 set_up
 for part in $PARTS; do
 	case $part in
 	hit)	hits ;;
 	new)	new_blocks ;;
+	append)	appends ;;
 	*)	die "no part called $part" ;;
 	esac
 done

@@ -2,12 +2,13 @@
 /*
  * commits: new blocks, so many per fsync
  *
- *	commits DEVICE BLOCKS COUNT PER_SYNC DEPTH
+ *	commits DEVICE BLOCKS COUNT PER_SYNC DEPTH [order]
  *
- * Writes COUNT of the device's first BLOCKS blocks of 4 KiB, in random order,
- * no block twice, DEPTH at a time; after every PER_SYNC of them (0: never) it
- * waits for all and calls fsync once. Prints one line of name=value, in
- * nanoseconds: the whole time per write, fsyncs included, and the mean fsync.
+ * Writes COUNT of the device's first BLOCKS blocks of 4 KiB, in random order
+ * (`order`: one after the other), no block twice, DEPTH at a time; after every
+ * PER_SYNC of them (0: never) it waits for all and calls fsync once. Prints one
+ * line of name=value, in nanoseconds: the whole time per write, fsyncs
+ * included, the mean fsync, how many, and the longest of them.
  *
  * fio's --fsync=64 is no measure of that: at a queue depth above one it sends
  * many more than one fsync per 64 writes, and its random offsets repeat.
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ static uint64_t now(void)
 }
 
 /* The k-th of 0 .. blocks-1 in an order without pattern: a full-period walk. */
-static uint32_t *shuffled(uint32_t blocks)
+static uint32_t *order_of(uint32_t blocks, bool random)
 {
 	uint32_t *order = malloc(blocks * sizeof(*order));
 	uint64_t state = 1;
@@ -48,7 +50,7 @@ static uint32_t *shuffled(uint32_t blocks)
 		trouble("memory", ENOMEM);
 	for (uint32_t k = 0; k < blocks; k++)
 		order[k] = k;
-	for (uint32_t k = blocks - 1; k; k--) {
+	for (uint32_t k = blocks - 1; random && k; k--) {
 		uint32_t other, swap = order[k];
 
 		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -73,15 +75,15 @@ static void reap(struct io_uring *ring)
 
 int main(int argc, char **argv)
 {
-	uint64_t began, sync_ns = 0, syncs = 0, took;
+	uint64_t began, sync_ns = 0, syncs = 0, worst = 0, took;
 	uint32_t blocks, count, per_sync, depth, busy = 0;
 	struct io_uring ring;
 	uint32_t *order;
 	void *data;
 	int fd, err;
 
-	if (argc != 6) {
-		fprintf(stderr, "usage: commits DEVICE BLOCKS COUNT PER_SYNC DEPTH\n");
+	if (argc != 6 && (argc != 7 || strcmp(argv[6], "order"))) {
+		fprintf(stderr, "usage: commits DEVICE BLOCKS COUNT PER_SYNC DEPTH [order]\n");
 		return 2;
 	}
 	blocks = strtoul(argv[2], NULL, 0);
@@ -95,7 +97,7 @@ int main(int argc, char **argv)
 		trouble(argv[1], errno);
 	data = aligned_alloc(BLOCK, BLOCK);
 	memset(data, 0x5a, BLOCK);
-	order = shuffled(blocks);
+	order = order_of(blocks, argc == 6);
 	err = io_uring_queue_init(depth, &ring, 0);
 	if (err)
 		trouble("io_uring", -err);
@@ -123,7 +125,9 @@ int main(int argc, char **argv)
 		from = now();
 		if (fsync(fd))
 			trouble("fsync", errno);
-		sync_ns += now() - from;
+		took = now() - from;
+		worst = took > worst ? took : worst;
+		sync_ns += took;
 		syncs++;
 	}
 	while (busy) {
@@ -131,6 +135,6 @@ int main(int argc, char **argv)
 		busy--;
 	}
 	took = now() - began;
-	printf("write=%lu sync=%lu syncs=%lu\n", took / count, syncs ? sync_ns / syncs : 0, syncs);
+	printf("write=%lu sync=%lu syncs=%lu worst=%lu\n", took / count, syncs ? sync_ns / syncs : 0, syncs, worst);
 	return 0;
 }
