@@ -114,7 +114,7 @@ replay() {
 # Replay against a serial one, oldest first, of the same journal: tools/serial.c,
 # with the code that the module has. Once on the CPU alone, once with the loads of
 # map pages from a drive, serial replay with the memory that newest first took.
-# against SAID REGIONS RECORDS CPUS
+# against WHAT REGIONS RECORDS CPUS bar|figure (of what is no overwriting)
 against() {
 	local said word what=$1
 	local -A v
@@ -125,7 +125,7 @@ against() {
 	figure "$what: newest first, 1 worker, against serial" $((v[serial] * 100 / v[newest])) %
 	figure "$what: loads of pages, serial" "${v[serial_loads]}" loads
 	figure "$what: loads of pages, newest first" "${v[all_loads]}" loads
-	bar "$what: $4 workers against serial, on the CPU" $((v[serial] * 100 / v[all])) % -1000
+	"$5" "$what: $4 workers against serial, on the CPU" $((v[serial] * 100 / v[all])) % -1000
 	bar "$what: $4 workers against serial, with loads" $((v[serial_io] * 100 / v[all_io])) % -1000
 }
 
@@ -133,9 +133,9 @@ against_serial() {
 	local factor
 	mkdrive pages nvme-tlc 256 lbs=4096 cache=off powercut=off
 	for factor in $FACTORS; do
-		against "each block written $factor times" $((300000 / 1024 / factor)) 300000 8
+		against "each block written $factor times" $((300000 / 1024 / factor)) 300000 8 bar
 	done
-	against "5 blocks of each of 20000 regions" 20000 100000 8
+	against "5 blocks of each of 20000 regions" 20000 100000 8 figure
 	rmdrive pages
 }
 
