@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORGET_BLOCKS	262144	/* at a time, from clock and list: a few ms */
 #define MERGE_RECORDS	16384	/* merged per call of warmth_work(): a few ms */
 
 static void *take(struct warmth *w, int n, size_t bytes)
@@ -110,6 +111,9 @@ void warmth_forget(struct warmth *w, uint64_t first, uint64_t count)
 		w->errors += w->last_error != 0;
 		return;
 	}
+	/* Block by block: what is left of a huge discard cools down by itself. */
+	if (count > FORGET_BLOCKS)
+		count = FORGET_BLOCKS;
 	for (uint64_t i = 0; i < count; i++) {
 		if (w->kind == HEAT_CLOCK)
 			tracker_forget(&w->tracker, first + i);

@@ -330,6 +330,51 @@ static void an_unusable_heat_store_falls_back_to_memory(void **state)
 	sim_remove(s);
 }
 
+/* SIGHUP: new tunables hold at once, what sized the heat store stays. */
+static void retuning_takes_effect(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct engine_config next;
+
+	(void)state;
+	sim_open(s);
+	sim_hotspot(s, 30000, 2048, 0.8, 0.5);
+	next = s->c;
+	next.tuning.watermark.high = 0.5;
+	next.tuning.watermark.low = 0.4;
+	next.tuning.ralt.fanout = 20;
+	next.heat = HEAT_LRU;
+	engine_retune(&s->e, &next);
+	sim_hotspot(s, 5000, 2048, 0.8, 0.5);
+	assert_true(s->v.fast_used < FAST * 0.55);
+	assert_int_equal(s->e.warmth.kind, HEAT_RALT);
+	assert_true(s->e.c.tuning.ralt.fanout != 20);
+	sim_remove(s);
+}
+
+/* Heat of a discarded range is not the heat of what is written there next. */
+static void discards_take_the_heat_away(void **state)
+{
+	(void)state;
+	for (int heat = 0; heat < HEAT_KINDS; heat++) {
+		struct sim *s = sim_create(BLOCKS / 4, FAST / 4);
+
+		s->c.heat = (enum heat_kind)heat;
+		sim_open(s);
+		for (int i = 0; i < 20000; i++) {
+			sim_access(s, (uint64_t)i % 512, false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		assert_true(warmth_hot(&s->e.warmth, 100));
+		s->heard[s->nr_heard++] = (struct port_access){ .block = 0, .count = 1024, .op = PORT_DISCARD };
+		assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 0; b < 512; b++)
+			assert_false(warmth_hot(&s->e.warmth, b));
+		sim_remove(s);
+	}
+}
+
 static uint32_t times(const char *text, const char *what)
 {
 	uint32_t n = 0;
@@ -495,6 +540,8 @@ int main(void)
 		cmocka_unit_test(a_volume_that_vanishes_ends_the_loop),
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
+		cmocka_unit_test(retuning_takes_effect),
+		cmocka_unit_test(discards_take_the_heat_away),
 		cmocka_unit_test(a_full_state_directory_costs_no_moves),
 		cmocka_unit_test(damaged_heat_is_set_aside),
 		cmocka_unit_test(a_damaged_account_is_empty),
