@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# terraced drives a volume: senses blocks, makes room with packs, keeps what is hot, survives kill -9 with its heat.
+# vm: mode=functional memory=2G timeout=240 build=daemon,orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced orders
+DATA=/dev/shm/data LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf
+daemon=
+trap 'cp $LOG /dev/shm/status "$OUT/" 2> /dev/null || true' EXIT
+
+terraced() { from_ram terraced "$@"; }
+# start: in the background, ready when it answers
+start() {
+	# not the function: signals are for the program
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
+	daemon=$!
+	until_ "terraced answers" answers
+}
+answers() { terraced --config $CONF --status > /dev/shm/status 2> /dev/null; }
+# number NAME: of the status, the first of that name
+number() { answers && sed -n "s/^ *\"$1\": *\([0-9.]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+at_least() { awk "BEGIN { exit !($(number "$1") >= $2) }"; }
+# until_ WHAT COMMAND...: patience is for slow machines
+until_() {
+	local what=$1 tries
+	shift
+	for ((tries = 0; tries < 400; tries++)); do
+		if "$@"; then return; fi
+		[ -z "$daemon" ] || kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
+		sleep 0.2
+	done
+	tail -40 $LOG
+	cat /dev/shm/status
+	die "$what: never"
+}
+fill() { dd if=$DATA of="$VOL" bs=1M seek="$1" skip="$1" count="$2" oflag=direct conv=notrunc status=none; }
+heat_up() { dd if="$VOL" of=/dev/null bs=64k count=64 iflag=direct status=none; }
+logged() { grep -qE -e "$1" $LOG; }
+
+mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
+# half random, half zeros: packs gain
+for ((i = 0; i < 24; i++)); do head -c 1M /dev/urandom; head -c 1M /dev/zero; done > $DATA
+mark() { echo "at $(cut -d' ' -f1 /proc/uptime): $*"; }
+mark data
+cat > $CONF <<-EOF
+	[daemon]
+	state_directory = /dev/shm/state
+	socket = /dev/shm/socket
+	tick_ms = 50
+	[policy]
+	sense = block
+	governor.epoch_ops = 1000000
+	watermark.high = 0.4
+	watermark.low = 0.3
+	admit.min_accesses = 100
+	ralt.buffer_records = 256
+EOF
+vol_ram 64 512
+vol_format
+# the janitor would make room, too: here only the daemon may
+vol_up stream_kb=0 janitor_high=1000 janitor_low=990
+
+# room: the fast tier is below the high mark, thanks to the daemon
+room() {
+	local used all
+	IFS=/ read -r used all <<< "$(vol_tier 0 used)"
+	[ $((used * 100)) -lt $((all * 42)) ]
+}
+
+# ---- sense, decide, act ----
+mark volume
+start
+mark started
+logged "vol: driving: heat by ralt, sensed by block, victims by approx" || { cat $LOG; die "not driven, or not sensed"; }
+fill 0 4
+for ((i = 0; i < 6; i++)); do heat_up; done
+for ((mb = 4; mb < 36; mb += 4)); do
+	fill $mb 4
+	heat_up
+	until_ "room for 4 MiB more" room
+done
+mark filled
+at_least demoted_blocks 2000 || die "demoted only $(number demoted_blocks)"
+at_least accesses 8000 || die "sensed only $(number accesses)"
+check_eq "failed orders" "$(number failed)" 0
+packed=0
+for ((r = 1; r < 9; r++)); do
+	[[ $(from_ram orders /dev/terrace/vol show $r) == *packs=0 ]] || packed=$((packed + 1))
+done
+[ $packed -ge 3 ] || die "only $packed regions have packs"
+[[ $(from_ram orders /dev/terrace/vol show 0) == *fast=1024*packs=0 ]] || die "the hot region went down: $(from_ram orders /dev/terrace/vol show 0)"
+logged "decision [0-9]+: (append|merge) region [0-9]+ for room: .*score .* = benefit .* / cost .*; done" || die "no decision explained"
+rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$daemon/status)
+[ "$rss" -le 65536 ] || die "terraced takes $rss kB of memory"
+cmp -n $((36 << 20)) $DATA "$VOL" || die "data differ"
+pass "demoted $(number demoted_blocks) blocks of $packed regions, sensed $(number accesses) accesses, $rss kB resident"
+
+# ---- a wrong configuration changes nothing, a right one takes effect ----
+cp $CONF $CONF.good
+echo "watermark.high = 7" >> $CONF
+kill -HUP $daemon
+until_ "the error is told" logged "terraced.conf:12: watermark.high = 7: '7' is not a number from"
+expect_fail "terraced.conf:12: watermark.high" terraced --config $CONF --check-config
+cp $CONF.good $CONF
+kill -HUP $daemon
+until_ "read anew" logged "read anew"
+pass "errors of the configuration have line and reason"
+
+mark conf
+# ---- kill -9 in the middle of orders ----
+for round in 1 2; do
+	fill $((32 + 4 * round)) 4 &
+	sleep 0.$((round * 2))
+	kill -9 $daemon
+	wait $daemon 2> /dev/null || true
+	wait
+	daemon=
+	: > $LOG
+	start
+	! logged "starts cold" || die "the heat was lost"
+	until_ "room after a kill" room
+done
+fill 44 4
+cmp -n $((48 << 20)) $DATA "$VOL" || die "data differ after kill -9"
+pass "killed twice, data and heat are there"
+
+mark killed
+# ---- clean stop ----
+kill $daemon
+wait $daemon || die "terraced ends with $?"
+logged "stopped" || die "no clean stop"
+vol_down
+vol_check
+pass "clean stop"
