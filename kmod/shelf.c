@@ -202,38 +202,62 @@ void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32
 
 /* --- owner blocks ------------------------------------------------------------- */
 
-/*
- * Takes up to a block full of unnamed blocks from @shelf and encodes them.
- * Returns how many; *@offset: where the owner block goes.
+/* Owner blocks that stand one behind the other, written in one go: between two
+ * I/Os the drive would have to turn back to whatever else is appended.
  */
-static int owners_take(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
-			u64 record_seq, struct tr_owner *owner, void *block, u32 *offset)
+struct naming {
+	u32 offset, nr_blocks;		/* where they go */
+	u32 prev;			/* owner block before them */
+	u32 nr;				/* blocks named */
+};
+
+/* Takes unnamed blocks from @shelf, and the places for their owner blocks. */
+static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
+			struct naming *naming)
 {
-	struct tr_owners head = { .record_seq = record_seq, .shelf_id = shelf->id };
-	u32 k;
+	int err = 0;
 
 	spin_lock_irq(&tier->lock);
-	head.nr = min_t(u32, shelf->nr_unnamed, TERRACE_OWNERS_PER_BLOCK);
-	if (!head.nr || WARN_ON_ONCE(shelf->next >= SHELF_DATA)) {
-		spin_unlock_irq(&tier->lock);
-		return head.nr ? -ENOSPC : 0;
+	naming->nr = min_t(u32, shelf->nr_unnamed,
+			   TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK);
+	naming->nr_blocks = owner_blocks(naming->nr);
+	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > SHELF_DATA)) {
+		err = -ENOSPC;
+	} else if (naming->nr) {
+		naming->offset = shelf->next;
+		naming->prev = shelf->prev_owner;
+		shelf->next += naming->nr_blocks;
+		shelf->prev_owner = shelf->next - 1;
+		shelf->nr_unnamed -= naming->nr;
+		memcpy(tr->owner_offset, shelf->unnamed, naming->nr * sizeof(u16));
+		memmove(shelf->unnamed, shelf->unnamed + naming->nr,
+			shelf->nr_unnamed * sizeof(u16));
 	}
-	for (k = 0; k < head.nr; k++) {
-		owner[k].offset = shelf->unnamed[k];
-		owner[k].block = shelf->owner[owner[k].offset];
-		owner[k].crc = 0;
-	}
-	shelf->nr_unnamed -= head.nr;
-	memmove(shelf->unnamed, shelf->unnamed + head.nr, shelf->nr_unnamed * sizeof(u16));
-	*offset = shelf->next++;
-	head.prev_offset = shelf->prev_owner;
-	shelf->prev_owner = *offset;
 	spin_unlock_irq(&tier->lock);
+	return err;
+}
 
-	head.place = tr_place(tier->number,
-			      ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + *offset);
-	tr_owners_encode(block, &head, owner, tr->super.volume_uuid);
-	return head.nr;
+/* Encodes the @k-th of the owner blocks. What is published does not change. */
+static void naming_encode(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
+			  const struct naming *naming, u32 k, u64 record_seq)
+{
+	u32 first = k * TERRACE_OWNERS_PER_BLOCK, i;
+	struct tr_owners head = {
+		.record_seq = record_seq, .shelf_id = shelf->id,
+		.nr = min_t(u32, naming->nr - first, TERRACE_OWNERS_PER_BLOCK),
+		.prev_offset = k ? naming->offset + k - 1 : naming->prev,
+		.place = tr_place(tier->number,
+				  ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) +
+				  naming->offset + k),
+	};
+
+	for (i = 0; i < head.nr; i++) {
+		tr->owner_buf[i].offset = tr->owner_offset[first + i];
+		tr->owner_buf[i].block = shelf->owner[tr->owner_buf[i].offset];
+		tr->owner_buf[i].crc = 0;
+	}
+	tr_owners_encode(tr->owner_blocks + k * TERRACE_BLOCK_BYTES, &head, tr->owner_buf,
+			 tr->super.volume_uuid);
 }
 
 static sector_t shelf_sector(const struct tr_tier *tier, const struct tr_shelf *shelf, u32 offset)
@@ -246,13 +270,18 @@ static sector_t shelf_sector(const struct tr_tier *tier, const struct tr_shelf *
 static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
 			      u64 record_seq)
 {
-	u32 offset;
+	struct naming naming;
 	int err;
+	u32 k;
 
-	while ((err = owners_take(tr, tier, shelf, record_seq, tr->owner_buf, tr->owner_block,
-				  &offset)) > 0) {
-		err = tr_rw(tier->bdev, shelf_sector(tier, shelf, offset), tr->owner_block,
-			    TERRACE_BLOCK_BYTES, REQ_OP_WRITE | REQ_SYNC);
+	while (!(err = naming_begin(tr, tier, shelf, &naming)) && naming.nr) {
+		for (k = 0; k < naming.nr_blocks; k++) {
+			naming_encode(tr, tier, shelf, &naming, k, record_seq);
+			cond_resched();
+		}
+		err = tr_rw(tier->bdev, shelf_sector(tier, shelf, naming.offset),
+			    tr->owner_blocks, naming.nr_blocks * TERRACE_BLOCK_BYTES,
+			    REQ_OP_WRITE | REQ_SYNC);
 		/* before the flush that the commit issues next looks at it */
 		WRITE_ONCE(tier->unflushed, true);
 		if (err)

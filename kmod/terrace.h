@@ -187,6 +187,8 @@ struct tr_epoch_cpu {
 #define TR_READY_RUNS	256
 #define TR_RUN_BLOCKS	256
 
+#define TR_OWNER_BURST	16	/* owner blocks written at once */
+
 struct tr_shelf;
 
 /* Who appends: each has a shelf of its own, so that what is moved together
@@ -671,7 +673,8 @@ struct terrace {
 	struct mutex epoch_mutex;
 
 	struct tr_owner owner_buf[TERRACE_OWNERS_PER_BLOCK];	/* commit worker */
-	void *owner_block;
+	u16 owner_offset[TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK];
+	void *owner_blocks;		/* TR_OWNER_BURST */
 	u64 table_owner[TERRACE_TABLE_OWNERS];			/* janitor */
 
 	atomic64_t next_pack;		/* id of the next pack */

@@ -198,8 +198,8 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 		err = tr_packing_init(tr);
 	tr->stats = alloc_percpu(struct tr_stats);
 	tr->streams = alloc_percpu(struct tr_streams);
-	tr->owner_block = kmalloc(TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	if (!tr->stats || !tr->streams || !tr->owner_block)
+	tr->owner_blocks = kvmalloc(TR_OWNER_BURST * TERRACE_BLOCK_BYTES, GFP_KERNEL);
+	if (!tr->stats || !tr->streams || !tr->owner_blocks)
 		err = -ENOMEM;
 	return err;
 }
@@ -239,7 +239,7 @@ static void free_volume(struct terrace *tr)
 		tr_space_exit(tr, &tr->tier[t]);
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
-	kfree(tr->owner_block);
+	kvfree(tr->owner_blocks);
 	kvfree(tr);
 }
 
