@@ -153,16 +153,47 @@ static void free_fn(struct work_struct *work)
 	struct terrace *tr = container_of(j, struct terrace, journal);
 	struct free_ctx ctx = { .tr = tr };
 	LIST_HEAD(blocks);
+	u64 last;
 
 	spin_lock_irq(&j->lock);
 	list_splice_init(&j->applying, &blocks);
 	spin_unlock_irq(&j->lock);
 	if (list_empty(&blocks))
 		return;
+	last = list_last_entry(&blocks, struct tr_journal_block, list)->last_record;
 	walk_places(&blocks, free_mask, &ctx);
 	tr_epoch_wait(tr, ctx.tiers);
 	walk_places(&blocks, free_one, &ctx);
-	tr_journal_recycle(tr, &blocks);
+	/* Pairs with the acquire in have_freed(). */
+	smp_store_release(&j->freed_record, last);
+	tr_journal_recycle(tr, &blocks);	/* wakes who waits for it */
+}
+
+/* --- waiting for it -------------------------------------------------------- */
+
+static bool have_freed(struct terrace *tr, u64 record)
+{
+	if (!tr_frees_pending(tr) || !tr_writable(tr))
+		return true;
+	/* Pairs with the release in free_fn(). */
+	return smp_load_acquire(&tr->journal.freed_record) >= record;
+}
+
+/*
+ * Under load there are always frees to come, of later writes. A journal block
+ * without frees does not move freed_record; should the last record stand in
+ * one, the next frees end the waiting.
+ */
+void tr_frees_wait(struct terrace *tr)
+{
+	struct tr_journal *j = &tr->journal;
+	u64 last;
+
+	spin_lock_irq(&j->lock);
+	last = j->next_record - 1;
+	spin_unlock_irq(&j->lock);
+	if (!tr_commit(tr))
+		wait_event_timeout(j->wait, have_freed(tr, last), HZ);
 }
 
 /* --- set-up ---------------------------------------------------------------- */

@@ -187,7 +187,8 @@ static s64 clean_loose(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 		for (m = 0; m < TR_MOVE_BATCH && k + m < nr; m++)
 			move[m] = (struct tr_move){
 				.number = number[k + m], .from = tier->number,
-				.to = tier->number, .chunk = chunk,
+				.to = tier->number, .who = TR_APPEND_MOVES,
+				.chunk = chunk,
 			};
 		tr_moves_run(tr, move, m);
 		for (i = 0; i < m; i++)

@@ -9,7 +9,6 @@
  * janitor_low. Of a window of regions behind its hand it takes the oldest;
  * small volumes fit the window whole.
  */
-#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
@@ -56,19 +55,53 @@ static struct tr_tier *tier_below(struct terrace *tr, const struct tr_tier *tier
 	return NULL;
 }
 
-/* Age of a region that has blocks on slots; false: none, or nothing known. */
-static bool slots_age(struct terrace *tr, u64 number, u8 *age)
+/* Blocks of a region in memory on tier @t, counted up to @enough. Under RCU. */
+static u32 count_blocks(struct tr_region *region, u32 t, u32 enough)
+{
+	u32 i, n, count = 0;
+	unsigned long flags;
+	u64 place;
+
+	spin_lock_irqsave(&region->lock, flags);
+	for (i = 0; i < TERRACE_REGION_BLOCKS && count < enough; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		if (place != TR_NO_PLACE && tr_place_tier(place) == t)
+			count += n;
+	}
+	spin_unlock_irqrestore(&region->lock, flags);
+	return count;
+}
+
+/* How many blocks a region may have on tier @t; all of them when it is not in memory. */
+static u32 blocks_on(struct terrace *tr, u64 number, u32 t)
 {
 	struct tr_region *region;
-	struct tr_entry entry;
+	u32 count = TERRACE_REGION_BLOCKS;
 
 	rcu_read_lock();
 	region = tr_region_find(tr, number);
 	if (region)
+		count = region == &tr->empty ? 0 : count_blocks(region, t, count);
+	rcu_read_unlock();
+	return count;
+}
+
+/* Age of a region that has blocks on tier @t, or may have; false: it has none. */
+static bool slots_age(struct terrace *tr, u64 number, u32 t, u8 *age)
+{
+	struct tr_region *region;
+	struct tr_entry entry;
+	bool some = false;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, number);
+	if (region) {
 		*age = READ_ONCE(region->age);
+		some = region != &tr->empty && count_blocks(region, t, 1);
+	}
 	rcu_read_unlock();
 	if (region)
-		return region != &tr->empty;
+		return some;
 	if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &entry) || !entry.count)
 		return false;
 	*age = entry.age;
@@ -82,7 +115,7 @@ static int older_first(const void *a, const void *b)
 	return x->idle == y->idle ? 0 : x->idle > y->idle ? -1 : 1;
 }
 
-static u32 find_candidates(struct terrace *tr, struct candidate *candidate)
+static u32 find_candidates(struct terrace *tr, u32 t, struct candidate *candidate)
 {
 	u64 looked, regions = tr_nr_regions(tr), limit = min_t(u64, regions, SCAN_LIMIT);
 	u32 nr = 0;
@@ -92,7 +125,7 @@ static u32 find_candidates(struct terrace *tr, struct candidate *candidate)
 		u64 number = tr->janitor_hand;
 
 		tr->janitor_hand = number + 1 < regions ? number + 1 : 0;
-		if (!slots_age(tr, number, &age))
+		if (!slots_age(tr, number, t, &age))
 			continue;
 		candidate[nr].number = number;
 		candidate[nr++].idle = (u8)(READ_ONCE(tr->tick) - age);
@@ -111,28 +144,48 @@ static u64 surplus(struct terrace *tr, const struct tr_tier *tier)
 	return used > low ? used - low : 0;
 }
 
+/*
+ * The next moves, of no more regions than it takes to move @need blocks. They
+ * append where writers do, who overflow to the same shelves meanwhile: two
+ * streams would have a disk go to and fro between them.
+ */
+static u32 fill_batch(struct terrace *tr, struct tr_tier *from, struct tr_tier *to, u64 need,
+		      const struct candidate **next, const struct candidate *end,
+		      struct tr_move *move)
+{
+	u64 expected = 0;
+	u32 m = 0;
+
+	for (; m < TR_MOVE_BATCH && *next < end && expected < need; ++*next) {
+		u32 blocks = blocks_on(tr, (*next)->number, from->number);
+
+		cond_resched();
+		if (!blocks)
+			continue;
+		expected += blocks;
+		move[m++] = (struct tr_move){
+			.number = (*next)->number, .from = from->number, .to = to->number,
+			.who = TR_APPEND_WRITES, .chunk = TR_ANY_CHUNK,
+		};
+	}
+	return m;
+}
+
 /* Moves the oldest of a window down. Blocks moved, or what stopped it. */
 static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
 			struct candidate *candidate, struct tr_move *move)
 {
-	u32 nr = find_candidates(tr, candidate), k, m, i;
+	const struct candidate *next = candidate, *end;
 	u64 need = surplus(tr, from);
 	s64 moved = 0;
+	u32 m, i;
 
+	end = candidate + find_candidates(tr, from->number, candidate);
 	/* The last free shelves are for cleaning. */
-	for (k = 0; k < nr && moved < need && tr_writable(tr) &&
-	     tr_shelf_may_open(to, TR_APPEND_WRITES); k += m) {
-		/* No more regions than it takes, going by what the last ones
-		 * held: a batch of full ones is 64 MiB.
-		 */
-		u64 each = k ? max_t(u64, div_u64(moved, k), 1) : TERRACE_REGION_BLOCKS;
-		u64 batch = min_t(u64, TR_MOVE_BATCH, div64_u64(need - moved - 1, each) + 1);
-
-		for (m = 0; m < batch && k + m < nr; m++)
-			move[m] = (struct tr_move){
-				.number = candidate[k + m].number, .from = from->number,
-				.to = to->number, .chunk = TR_ANY_CHUNK,
-			};
+	while (moved < need && tr_writable(tr) && tr_shelf_may_open(to, TR_APPEND_WRITES)) {
+		m = fill_batch(tr, from, to, need - moved, &next, end, move);
+		if (!m)
+			break;
 		tr_moves_run(tr, move, m);
 		for (i = 0; i < m; i++)
 			moved += move[i].moved;
@@ -145,12 +198,8 @@ static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier
 /* What was moved is free again only after its commit and a grace period. */
 static void settle(struct terrace *tr)
 {
-	u32 tries;
-
-	tr_commit(tr);
+	tr_frees_wait(tr);
 	tr_throttle_update(tr);
-	for (tries = 0; tries < 50 && tr_frees_pending(tr) && tr_writable(tr); tries++)
-		msleep(20);
 }
 
 /* --- cleaning ---------------------------------------------------------------------- */

@@ -18,11 +18,21 @@
  * passed the old ones are not reused. A write that ended before 1 is in what
  * 3 reads; one that was mapped before 1 ended in the grace period; one mapped
  * after 1 is marked. So no write is lost.
+ *
+ * 2 and 5 take the lock for a slice of blocks at a time, which is a piece or
+ * some: a whole region would keep interrupts off, and whoever wants this CPU
+ * waiting, for a millisecond. Each block is compared and published under one
+ * lock; each piece takes its places, and is published, as a whole, which is
+ * what the shelf keeps room for owner blocks by.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "packs.h"
+
+#define SLICE	32		/* blocks looked at under one lock */
+#define GENTLE	8		/* blocks of a piece; blocks read from slots at once */
+#define WRITTEN	16		/* blocks in one bio to the target */
 
 struct piece {			/* blocks that lie together, before and after */
 	u16 i, n;
@@ -84,18 +94,14 @@ static bool wanted(const struct tr_move *move, u64 place)
 		tr_place_index(place) >> TERRACE_CHUNK_SHIFT == move->chunk);
 }
 
-static void snapshot(struct tr_move *move, struct work_area *area)
+/* Notes what lies from block @i on, up to @end; how far it got. */
+static u32 snapshot_run__f(struct tr_move *move, struct work_area *area, u32 i, u32 end)
 {
-	struct tr_region *region = move->region;
-	unsigned long flags;
 	u64 place;
-	u32 i, n;
+	u32 n;
 
-	area->nr_pieces = 0;
-	area->nr_blocks = 0;
-	spin_lock_irqsave(&region->lock, flags);
-	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
-		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+	for (; i < end; i += n) {
+		n = tr_leaf_run(&move->region->leaf, i, min_t(u32, end - i, GENTLE), &place);
 		/* a run may cross the end of a chunk */
 		if (place != TR_NO_PLACE)
 			n = min_t(u64, n, TERRACE_CHUNK_BLOCKS -
@@ -107,7 +113,24 @@ static void snapshot(struct tr_move *move, struct work_area *area)
 		};
 		area->nr_blocks += n;
 	}
-	spin_unlock_irqrestore(&region->lock, flags);
+	return i;
+}
+
+/* What changes meanwhile is marked, or lies elsewhere when it is published. */
+static void snapshot(struct tr_move *move, struct work_area *area)
+{
+	struct tr_region *region = move->region;
+	unsigned long flags;
+	u32 i;
+
+	area->nr_pieces = 0;
+	area->nr_blocks = 0;
+	for (i = 0; i < TERRACE_REGION_BLOCKS;) {
+		spin_lock_irqsave(&region->lock, flags);
+		i = snapshot_run__f(move, area, i, i + SLICE);
+		spin_unlock_irqrestore(&region->lock, flags);
+		cond_resched();
+	}
 }
 
 static void *buffer_of(const struct work_area *area, const struct piece *piece)
@@ -115,21 +138,43 @@ static void *buffer_of(const struct work_area *area, const struct piece *piece)
 	return area->data + piece->at * TERRACE_BLOCK_BYTES;
 }
 
+/* Reads pieces from @k on, of @max blocks in all; *@next: the first that is not. */
+static int read_some(const struct tr_tier *tier, struct work_area *area, u32 k, u32 max, u32 *next)
+{
+	struct tr_burst burst;
+	u32 nr = 0;
+
+	tr_burst_begin(&burst);
+	for (; k < area->nr_pieces && nr < max; k = *next) {
+		u64 old = area->piece[k].old;
+		u32 n = 0;
+
+		for (*next = k; *next < area->nr_pieces && nr + n < max &&
+				area->piece[*next].old == tr_place_add(old, n); ++*next)
+			n += area->piece[*next].n;
+		tr_burst_rw(&burst, tier->bdev,
+			    tier->data_sector + tr_place_index(old) * TERRACE_BLOCK_SECTORS,
+			    buffer_of(area, &area->piece[k]), n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
+		nr += n;
+	}
+	return tr_burst_wait(&burst);
+}
+
+/*
+ * A tier of slots is read little by little: what is hot is read there at the
+ * same time, and would wait for a whole region to pass. A disk is asked for
+ * all at once, so that it can sort.
+ */
 static int read_pieces(struct terrace *tr, const struct tr_move *move, struct work_area *area)
 {
 	const struct tr_tier *tier = &tr->tier[move->from];
-	struct tr_burst burst;
-	u32 k;
+	u32 max = tier->kind == TERRACE_KIND_SLOTS ? GENTLE : TERRACE_REGION_BLOCKS;
+	u32 k, next;
+	int err = 0;
 
-	tr_burst_begin(&burst);
-	for (k = 0; k < area->nr_pieces; k++) {
-		const struct piece *piece = &area->piece[k];
-
-		tr_burst_rw(&burst, tier->bdev, tier->data_sector +
-			    tr_place_index(piece->old) * TERRACE_BLOCK_SECTORS,
-			    buffer_of(area, piece), piece->n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
-	}
-	return tr_burst_wait(&burst);
+	for (k = 0; k < area->nr_pieces && !err; k = next)
+		err = read_some(tier, area, k, max, &next);
+	return err;
 }
 
 /* Splits piece @k behind its first @n blocks. */
@@ -156,8 +201,8 @@ static int get_places(struct terrace *tr, const struct tr_move *move, struct wor
 		struct piece *piece = &area->piece[k];
 
 		for (got = 0, tries = 0; !got && tries < 2; tries++) {
-			got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, piece->n, &piece->index);
-			if (!got && tr_shelf_open_for_moves(tr, tier))
+			got = tr_shelf_get(tr, tier, move->who, piece->n, &piece->index);
+			if (!got && tr_shelf_open_for(tr, tier, move->who))
 				break;
 		}
 		if (!got)
@@ -169,21 +214,28 @@ static int get_places(struct terrace *tr, const struct tr_move *move, struct wor
 	return 0;
 }
 
+/* In bios of moderate size, for they are prepared with nobody else on this CPU. */
 static int write_pieces(struct terrace *tr, const struct tr_move *move, struct work_area *area)
 {
 	struct tr_tier *tier = &tr->tier[move->to];
 	struct tr_burst burst;
-	u32 k;
+	struct blk_plug plug;
+	u32 k, next;
 	int err;
 
 	tr_burst_begin(&burst);
-	for (k = 0; k < area->nr_pieces; k++) {
-		const struct piece *piece = &area->piece[k];
+	blk_start_plug(&plug);		/* a drive with a queue puts them together again */
+	for (k = 0; k < area->nr_pieces; k = next) {
+		u64 index = area->piece[k].index;
+		u32 n = 0;
 
-		tr_burst_rw(&burst, tier->bdev,
-			    tier->data_sector + piece->index * TERRACE_BLOCK_SECTORS,
-			    buffer_of(area, piece), piece->n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+		for (next = k; next < area->nr_pieces && n < WRITTEN &&
+			       area->piece[next].index == index + n; next++)
+			n += area->piece[next].n;
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
+			    buffer_of(area, &area->piece[k]), n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 	}
+	blk_finish_plug(&plug);
 	err = tr_burst_wait(&burst);
 	WRITE_ONCE(tier->unflushed, true);	/* before the records are published */
 	return err;
@@ -234,22 +286,32 @@ static u32 publish_piece__f(struct terrace *tr, struct tr_move *move, const stru
 	return used;
 }
 
-static int commit_pieces(struct terrace *tr, struct tr_move *move, struct work_area *area)
+static u32 publish_pieces(struct terrace *tr, struct tr_move *move, struct work_area *area)
 {
 	struct tr_region *region = move->region;
-	u32 credits = area->nr_blocks, used = 0, k;
 	unsigned long flags;
+	u32 k, used = 0;
+
+	for (k = 0; k < area->nr_pieces; k++) {
+		spin_lock_irqsave(&region->lock, flags);
+		used += publish_piece__f(tr, move, &area->piece[k]);
+		spin_unlock_irqrestore(&region->lock, flags);
+		cond_resched();
+	}
+	return used;
+}
+
+static int commit_pieces(struct terrace *tr, struct tr_move *move, struct work_area *area)
+{
+	u32 credits = area->nr_blocks, used;
 	int err;
 
 	if (tr->high_places)
-		tr_region_grow(tr, region, 0, true);
+		tr_region_grow(tr, move->region, 0, true);
 	err = tr_journal_reserve_wait(tr, credits);
 	if (err)
 		return err;
-	spin_lock_irqsave(&region->lock, flags);
-	for (k = 0; k < area->nr_pieces; k++)
-		used += publish_piece__f(tr, move, &area->piece[k]);
-	spin_unlock_irqrestore(&region->lock, flags);
+	used = publish_pieces(tr, move, area);
 	tr_journal_unreserve(tr, credits - used);
 	return 0;
 }

@@ -171,7 +171,7 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	int err = -ENOSPC;
 
 	for (tries = 0; tries < 2 && err; tries++) {
-		if (tr_shelf_open_for_moves(tr, tier))
+		if (tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
 			return -ENOSPC;
 		if (tr_shelf_get_run(tr, tier, n, &s->index))
 			err = 0;

@@ -506,13 +506,13 @@ void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier)
 		tr_commit_kick(tr);		/* it writes their owner blocks */
 }
 
-/* For a move: opens its shelf if need be. -ENOSPC: none is free. */
-int tr_shelf_open_for_moves(struct terrace *tr, struct tr_tier *tier)
+int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who)
 {
 	int err = 0;
 
 	mutex_lock(&tier->open_mutex);
-	if (!tier->shelf[TR_APPEND_MOVES] && !open_one(tr, tier, TR_APPEND_MOVES))
+	if (!READ_ONCE(tier->shelf[who]) && !open_one(tr, tier, who) &&
+	    !READ_ONCE(tier->shelf[who]))
 		err = -ENOSPC;
 	mutex_unlock(&tier->open_mutex);
 	return err;

@@ -191,8 +191,9 @@ struct tr_epoch_cpu {
 
 struct tr_shelf;
 
-/* Who appends: each has a shelf of its own, so that what is moved together
- * stays together, and so that writers cannot use up what moves need.
+/* Who appends: each has a shelf of its own, so that what is cleaned or packed
+ * together stays together, and writers cannot use up what that needs. What the
+ * janitor takes down goes with the writes: they overflow at the same time.
  */
 enum tr_appender { TR_APPEND_WRITES, TR_APPEND_MOVES, TR_NR_APPENDERS };
 
@@ -286,7 +287,8 @@ void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker
  * up to a chunk of them into @block. How many; 0 when nothing can be read.
  */
 u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
-int tr_shelf_open_for_moves(struct terrace *tr, struct tr_tier *tier);
+/* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
+int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
 void tr_shelves_exit(struct tr_tier *tier);
 
 /* Reading of packs (unpack.c). */
@@ -342,6 +344,8 @@ void tr_room_made(struct terrace *tr);
 void tr_requeue_waiters(struct terrace *tr);
 bool tr_room_is_waited_for(struct terrace *tr);
 bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
+/* Commits, and waits (a second at most) until what was freed before the call is free. */
+void tr_frees_wait(struct terrace *tr);
 int tr_defer_init(struct terrace *tr);
 void tr_defer_exit(struct terrace *tr);
 int tr_map(struct terrace *tr, struct bio *bio);
@@ -357,6 +361,7 @@ struct tr_move {
 	u64 raced[TR_LEAF_WORDS];
 	u64 number;			/* region */
 	u8 from, to;			/* tiers */
+	enum tr_appender who;		/* whose shelf it writes to */
 	u32 chunk;			/* only blocks of this chunk; TR_ANY_CHUNK: all */
 	struct tr_region *region;	/* while it runs */
 	u32 moved, left_out;		/* result, in blocks */
@@ -476,6 +481,7 @@ struct tr_journal {
 	u64 next_record;		/* number the next record gets */
 	u64 durable_record;		/* every record up to this one is durable; READ_ONCE */
 	u64 applied_record;		/* … and in the chunks' committed bitmaps; apply_mutex */
+	u64 freed_record;		/* … and what it freed is free; only of blocks with frees */
 	u64 tail_block, ring_blocks;
 	u32 keep_blocks;		/* of the ring: not for tr_journal_reserve() */
 	bool starved;			/* somebody was refused credits */

@@ -57,5 +57,7 @@ int tr_tune_change(struct terrace *tr, const char *word)
 
 	if (wrong)
 		DMERR("%s: set %s: %s", tr->name, word, wrong);
+	else
+		tr_janitor_kick(tr);	/* its marks may have moved */
 	return wrong ? -EINVAL : 0;
 }

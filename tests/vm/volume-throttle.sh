@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # New writes are delayed when, and only when, the fast tier is nearly full and shelves run out; overwrites never are.
-# vm: mode=functional memory=3G timeout=200 build=oracle
+# vm: mode=functional memory=3G timeout=300 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -17,6 +17,17 @@ fill 0 50
 check_eq "throttled below janitor_high" "$(slowed)" 0
 fill 50 120
 check_eq "throttled with a full fast tier and free shelves" "$(slowed)" 0
+
+# The janitor takes down what it must, and at most a region more.
+used() { vol_tier 0 used | cut -d/ -f1; }
+all=$(vol_tier 0 used | cut -d/ -f2)
+for ((i = 0, before = -1; i < 60 && $(vol_get moved) != before; i++)); do
+	before=$(vol_get moved)
+	sleep 2
+done
+[ "$(used)" -lt $((all * 980 / 1000)) ] || die "the janitor left the fast tier full: $(vol_status)"
+[ "$(used)" -ge $((all * 970 / 1000 - 1024 - 256)) ] || die "the janitor emptied the fast tier below its mark: $(vol_status)"
+pass "the janitor stopped at $(used) of $all blocks"
 
 # the last free shelves go
 size=$(($(sectors "$VOL") / 2048))
