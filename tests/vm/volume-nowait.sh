@@ -35,8 +35,21 @@ punted=$(punts "$VOL" randwrite)
 [ "$punted" -le 50 ] || die "$punted of 2000 new-block writes were punted"
 vol_down
 
-# the same count on a target that cannot do it: the test sees punts
+# The same counts where they must not be zero, or they would say nothing: the
+# volume on a tier that cannot do NOWAIT, which it has to say, and dm-delay.
 need dm-delay
+dmc delayed "0 $((256 * 2048)) delay /dev/ram/slow 0 0"
+VOL_DRIVES=(/dev/ram/fast /dev/mapper/delayed)
+vol_format
+vol_up
+check_eq "nowait word, a tier without" "$(vol_get nowait)" no
+dd if=/dev/zero of="$VOL" bs=1M count=16 oflag=direct status=none
+for rw in randread randwrite; do
+	punted=$(punts "$VOL" $rw)
+	[ "$punted" -ge 2000 ] || die "a volume without NOWAIT, yet only $punted punts of $rw were counted"
+done
+vol_down
+dmr delayed
 dmc vol "0 $((16 * 2048)) delay /dev/ram/fast 0 0"
 punted=$(punts "$VOL" randread)
 [ "$punted" -ge 2000 ] || die "dm-delay cannot do NOWAIT, yet only $punted punts were counted"
