@@ -1,17 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Bandwidth in order and at random, the steady state of shelves, tails during moves.
-# bench: mode=vtime memory=4G timeout=400
+# Bandwidth in order and at random, the steady state of shelves, tails during moves, scans.
+# bench: mode=vtime memory=5G timeout=1500
 #
 # On drive models (Documentation/drive-model.md), in virtual time. What the
-# volume's own instructions cost is in these figures: one per nanosecond.
+# volume's own instructions cost is in these figures: one per nanosecond. Each
+# part says what it was run on, and ends within four minutes of real time on a
+# machine that has a CPU for it.
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
-PARTS=${PARTS:-order random tails steady}
-SHELF_MB=${SHELF_MB:-1024}	# of the drive with shelves
+PARTS=${PARTS:-order random tails scan steady}
+SHELF_MB=${SHELF_MB:-2048}	# of the drive with shelves, part steady
 LEVELS=${LEVELS:-50 80 90}	# per cent of it in use
 
 in_ram fio dmsetup dd
@@ -21,9 +23,11 @@ fio_json() { fio_ --output-format=json --output=/dev/shm/o.json "$@" > /dev/null
 kb_s() { awk '/"bw_bytes"/ { gsub(/[^0-9]/, ""); if ($0 > max) max = $0 } END { print int(max / 1000) }' /dev/shm/o.json; }
 p999_ns() { awk '/"clat_ns"/ { on = 1 } on && /"99.900000"/ { gsub(/.*: |,/, ""); print int($0); exit }' /dev/shm/o.json; }
 
+# The disk sorts what waits for it, 32 commands deep, as disks do: two writers
+# on two CPUs do not reach it in the order in which they took their places.
 tiers() {	# FAST_PRESET MB SLOW_PRESET MB
 	mkdrive fastd "$1" "$2" lbs=4096 powercut=off cache=off
-	mkdrive slowd "$3" "$4" lbs=4096 powercut=off cache=off
+	mkdrive slowd "$3" "$4" lbs=4096 powercut=off cache=off ncq=32
 	VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
 }
 
@@ -56,57 +60,89 @@ in_order() {
 
 # ---- at random, onto shelves ----
 
-# The fast tier is small and full; what is overwritten lives on shelves.
-SMALL=64
+# shelf_bw MB: of the slow drive of that size, in order, its RAM allocated before
 shelf_bw() {
-	fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=$((SHELF_MB - 64))m --iodepth=4 --rw=write
+	fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=write
 	fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=256m --iodepth=4 --rw=write
 	kb_s
 }
 
-# shelves_up MB: the volume with its first MB mapped, the fast tier full
+# shelves_up MB: the volume with its first MB mapped, which fill the fast tier
+# and lie on shelves from there on. The journal is that of a 16 GiB drive.
 shelves_up() {
-	vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd
+	vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd --journal 16M
 	vol_up stream_kb=0
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=write --end_fsync=1
 	sleep 20
 }
 
-# overwrite MB IO_MB SEED: bandwidth of random 4 KiB overwrites of the first MB
+# overwrite MB BLOCK IO_MB SEED: bandwidth of random overwrites of the first MB
 overwrite() {
-	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size="$1"m --io_size="$2"m --iodepth=32 --rw=randwrite \
-		--norandommap --randrepeat=0 --randseed="$3"
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs="$2" --size="$1"m --io_size="$3"m --iodepth=32 --rw=randwrite \
+		--norandommap --randrepeat=0 --randseed="$4"
 	kb_s
 }
 
 random() {
-	local bw
-	tiers optane $SMALL hdd "$SHELF_MB"
-	bw=$(shelf_bw)
-	shelves_up 320
-	bar "random 4 KiB overwrites, fresh shelves, of $bw kB/s in order" $(($(overwrite 320 256 1) * 1000 / bw)) o/oo -900
-	vol_status
+	local bw got fast=96 slow=1280 mapped=384 io=128
+	tiers optane $fast hdd "$slow"
+	bw=$(shelf_bw "$slow")
+	shelves_up $mapped
+	echo "# random: optane $fast MiB, full, and hdd $slow MiB; $io MiB of 4 KiB overwrites, depth 32, anywhere in $mapped MiB"
+	got=$(overwrite $mapped 4k $io 1)
+	bar "random 4 KiB overwrites, fresh shelves, of $bw kB/s in order" $((got * 1000 / bw)) o/oo -900
 	vol_down
 	tiers_off
 }
 
+# ---- the steady state ----
+
+# Overwritten in 16 KiB blocks until all of the free room has been written once
+# and half of it again, so that shelves are cleaned at the rate they fill; then
+# measured with 4 KiB blocks.
 steady() {
-	local bw level mb before user written got
-	tiers optane $SMALL hdd "$SHELF_MB"
-	bw=$(shelf_bw)
+	local bw level mb before free got written fast=96 user=64
+	tiers optane $fast hdd "$SHELF_MB"
+	bw=$(shelf_bw "$SHELF_MB")
 	for level in $LEVELS; do
-		mb=$((SMALL + SHELF_MB * level / 100))
+		mb=$((SHELF_MB * level / 100))
+		free=$((SHELF_MB - mb))
 		shelves_up $mb
-		overwrite $mb $((SHELF_MB / 2)) 1 > /dev/null
+		overwrite $mb 16k $((free * 3 / 2)) 1 > /dev/null
+		echo "# steady, $level %: optane $fast MiB, hdd $SHELF_MB MiB, $mb MiB mapped; $((free * 3 / 2)) MiB overwritten before, $user MiB measured"
 		before=$(drive_get slowd write_bytes)
-		user=$((SHELF_MB / 4))
-		got=$(overwrite $mb $user 2)
+		got=$(overwrite $mb 4k $user 2)
 		written=$((($(drive_get slowd write_bytes) - before) / 1048576))
-		figure "steady state, shelves $level % full: overwrites" "$got" kB/s
+		figure "steady state, shelves $level % full: random 4 KiB overwrites" "$got" kB/s
 		figure "steady state, shelves $level % full: write amplification" $((written * 100 / user)) /100
-		figure "steady state, shelves $level % full: bandwidth / (2 * amplification)" $((bw * 50 / (written * 100 / user))) kB/s
+		figure "steady state, shelves $level % full: $bw kB/s / (2 * amplification)" $((bw * 50 / (written * 100 / user))) kB/s
 		vol_down
 	done
+	tiers_off
+}
+
+# ---- scans ----
+
+scan() {	# MB
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=read
+	kb_s
+}
+
+# A tenth of the volume's blocks are overwritten, in clusters of 64 KiB, as
+# often as the fast tier holds blocks; the janitor takes the oldest down.
+scans() {
+	local fast=64 slow=640 mapped=320 fresh aged
+	tiers optane $fast hdd $slow
+	shelf_bw $slow > /dev/null
+	shelves_up $mapped
+	fresh=$(scan $mapped)
+	overwrite $mapped 64k 64 1 > /dev/null
+	sleep 60
+	echo "# scan: optane $fast MiB, hdd $slow MiB, $mapped MiB mapped, 64 MiB overwritten at random in 64 KiB pieces"
+	figure "scan of a fresh volume, 1 MiB reads, depth 4" "$fresh" kB/s
+	aged=$(scan $mapped)
+	bar "scan of an aged volume, of the fresh one's" $((aged * 1000 / fresh)) o/oo -900
+	vol_down
 	tiers_off
 }
 
@@ -131,10 +167,9 @@ tails() {
 	# Nothing is read from the host from here on: it takes long in virtual time.
 	from_ram dmsetup message vol 0 set janitor_low=200
 	from_ram dmsetup message vol 0 set janitor_high=300
-	# something new: it is a write that wakes the janitor
-	from_ram dd if=/dev/zero of="$VOL" bs=64k seek=3856 count=1 oflag=direct status=none
 	busy=$(hot_reads 1)
 	moved=$(($(vol_get moved) - moved))
+	echo "# tails: optane 256 MiB, hdd 512 MiB, 240 MiB mapped; 4 KiB reads at depth 1 in 16 MiB, for 1 s, while the janitor empties the fast tier"
 	figure "hit on the fast drive, idle, p99.9" "$idle" ns
 	figure "hit on the fast drive, $moved blocks moved meanwhile, p99.9" "$busy" ns
 	[ $moved -gt 4096 ] || die "the janitor moved only $moved blocks: $(vol_status)"
@@ -144,12 +179,13 @@ tails() {
 	tiers_off
 }
 
-for part in $PARTS; do
+for part in ${PARTS//,/ }; do
 	case $part in
 	order)	in_order ;;
 	random)	random ;;
 	steady)	steady ;;
 	tails)	tails ;;
+	scan)	scans ;;
 	*)	die "no part called $part" ;;
 	esac
 done

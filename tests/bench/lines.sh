@@ -20,7 +20,7 @@ STRIDE=$((128 << 20))
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram hits
 vol_ram 256 320
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1T
-vol_up stream_kb=0
+vol_up stream_kb=0 age_s=86400		# no tick: a region's age byte is written once per tick
 
 # where the module's code lies, for the plugin: with its text.unlikely and init
 sections=/sys/module/dm_terrace/sections
