@@ -104,7 +104,7 @@ steady() {
 	local bw level mb before free got written fast=96 user=64
 	tiers optane $fast hdd "$SHELF_MB"
 	bw=$(shelf_bw "$SHELF_MB")
-	for level in $LEVELS; do
+	for level in ${LEVELS//,/ }; do
 		mb=$((SHELF_MB * level / 100))
 		free=$((SHELF_MB - mb))
 		shelves_up $mb

@@ -11,6 +11,7 @@
 #
 # Below both, the blocks' data go to dm-zero, which has no lock: RAM disks
 # have one for each drive, which would hide ours. The metadata are real.
+# shellcheck disable=SC2034
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
