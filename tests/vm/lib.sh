@@ -144,7 +144,7 @@ fio_() {
 start() {
 	set -m
 	"$@" &
-	JOB=$!
+	export JOB=$!
 	set +m
 }
 

@@ -13,8 +13,8 @@ between() { from_ram orders /dev/terrace/vol random 6 "$1" 40 tier_down=$((2 + $
 
 VOL_DRIVES=()
 for drive in meta:64 fast:32 next:64 flat:640 slow:640; do
-	mkdrive ${drive%:*} ram ${drive#*:} lbs=4096 group=pc
-	VOL_DRIVES+=(/dev/mapper/${drive%:*})
+	mkdrive "${drive%:*}" ram "${drive#*:}" lbs=4096 group=pc
+	VOL_DRIVES+=("/dev/mapper/${drive%:*}")
 done
 vol_format --size 208M --meta "${VOL_DRIVES[0]}" --tier "optane:slots:atomic=${VOL_DRIVES[1]}" --tier "nvme:slots:atomic=${VOL_DRIVES[2]}" \
 	--tier "qlc:shelves:atomic=${VOL_DRIVES[3]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[4]}"
