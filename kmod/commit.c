@@ -49,6 +49,7 @@
 #include <linux/slab.h>
 
 #include "meta.h"
+#include "sense.h"
 
 #define FLUSH_TRIES	3	/* rounds that wait for a tier which does not flush */
 
@@ -351,9 +352,12 @@ static void commit_fn(struct work_struct *work)
 {
 	struct tr_journal *j = container_of(work, struct tr_journal, commit_work);
 	struct terrace *tr = container_of(j, struct terrace, journal);
+	u64 began;
 
 	do {
+		began = ktime_get_ns();
 		commit_round(tr);
+		trace_terrace_commit(tr_dev(tr), READ_ONCE(j->durable_record), ktime_get_ns() - began);
 		tr_journal_apply(tr, false);
 	} while (tr_commit_wanted(j) || !list_empty(&j->written));
 }

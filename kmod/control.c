@@ -16,15 +16,20 @@
 #include <linux/vmalloc.h>
 
 #include "control.h"
+#include "sense.h"
 
-#define FEATURES	(TERRACE_FEATURE_LZ4 | TERRACE_FEATURE_ZSTD | \
+#define FEATURES	(TERRACE_FEATURE_LZ4 | TERRACE_FEATURE_ZSTD | TERRACE_FEATURE_SUMMARY | \
+			 TERRACE_FEATURE_RANGES | TERRACE_FEATURE_EVENTS | TERRACE_FEATURE_CLAIM | \
 			 (IS_ENABLED(CONFIG_IO_URING) ? TERRACE_FEATURE_URING : 0))
 
 /* --- lives ----------------------------------------------------------------------- */
 
 static void control_free(struct kref *kref)
 {
-	kfree(container_of(kref, struct tr_control, users));
+	struct tr_control *control = container_of(kref, struct tr_control, users);
+
+	kvfree(control->pins);
+	kfree(control);
 }
 
 static void control_put(struct tr_control *control)
@@ -35,13 +40,13 @@ static void control_put(struct tr_control *control)
 static int control_open(struct inode *inode, struct file *file)
 {
 	struct tr_control *control = container_of(file->private_data, struct tr_control, misc);
-	struct tr_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	struct tr_client *client = kvzalloc(sizeof(*client), GFP_KERNEL);
 
 	if (!client)
 		return -ENOMEM;
 	client->ring = vmalloc_user(TR_RESULTS_BYTES);
 	if (!client->ring) {
-		kfree(client);
+		kvfree(client);
 		return -ENOMEM;
 	}
 	client->ring->mask = TR_MAX_ORDERS - 1;
@@ -49,9 +54,11 @@ static int control_open(struct inode *inode, struct file *file)
 	client->ring->entries_offset = PAGE_SIZE;
 	client->ring->version = TERRACE_ABI_MAX;
 	init_waitqueue_head(&client->wait);
+	INIT_LIST_HEAD(&client->hinting);
 	/* misc_open() and misc_deregister() exclude each other: it is there. */
 	kref_get(&control->users);
 	client->control = control;
+	tr_client_listen(client);
 	file->private_data = client;
 	return nonseekable_open(inode, file);
 }
@@ -82,9 +89,9 @@ static int call_hello(struct tr_client *client, void __user *arg)
 	hello.region_blocks = TERRACE_REGION_BLOCKS;
 	hello.max_orders = TR_MAX_ORDERS;
 	hello.max_batch = TR_MAX_BATCH;
-	hello.max_ranges = 0;
+	hello.max_ranges = TR_MAX_RANGES;
 	hello.results_bytes = TR_RESULTS_BYTES;
-	hello.summary_bytes = 0;
+	hello.summary_bytes = tr_summary_bytes(tr);
 	memcpy(hello.volume_uuid, tr->super.volume_uuid, sizeof(hello.volume_uuid));
 	if (copy_to_user(arg, &hello, sizeof(hello)))
 		return -EFAULT;
@@ -133,6 +140,7 @@ static int call(struct tr_client *client, unsigned int cmd, void __user *arg)
 		return call_hello(client, arg);
 	if (!client->hello)
 		return -EPROTO;
+	tr_client_renew(client);
 	switch (cmd) {
 	case TERRACE_IOC_SUBMIT:
 		return call_submit(client, arg);
@@ -142,6 +150,12 @@ static int call(struct tr_client *client, unsigned int cmd, void __user *arg)
 		return call_consume(client, arg);
 	case TERRACE_IOC_REGIONS:
 		return tr_query_regions(client->control->tr, arg);
+	case TERRACE_IOC_RANGE:
+		return tr_client_range(client, arg);
+	case TERRACE_IOC_CLAIM:
+		return tr_client_claim(client, arg);
+	case TERRACE_IOC_RELEASE:
+		return tr_client_release_claim(client);
 	}
 	return -ENOTTY;
 }
@@ -172,14 +186,35 @@ static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	return err;
 }
 
+static int map_summary(struct tr_control *control, struct vm_area_struct *vma)
+{
+	int err = -ENODEV;
+
+	/* Under mmap_lock, which a call that copies takes inside alive: so only
+	 * if it can be had. Else the volume is about to go.
+	 */
+	if (!down_read_trylock(&control->alive))
+		return err;
+	if (control->tr) {
+		mutex_lock(&control->summary_mutex);
+		err = tr_summary_map(control->tr, vma,
+				     vma->vm_pgoff - (TERRACE_MAP_SUMMARY >> PAGE_SHIFT));
+		mutex_unlock(&control->summary_mutex);
+	}
+	up_read(&control->alive);
+	return err;
+}
+
 static int control_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct tr_client *client = file->private_data;
 
-	if (vma->vm_flags & VM_WRITE || vma->vm_pgoff != TERRACE_MAP_RESULTS >> PAGE_SHIFT)
+	if (vma->vm_flags & VM_WRITE)
 		return -EINVAL;
 	tr_vm_never_write(vma);
-	return remap_vmalloc_range(vma, client->ring, 0);
+	if (vma->vm_pgoff >= TERRACE_MAP_SUMMARY >> PAGE_SHIFT)
+		return map_summary(client->control, vma);
+	return remap_vmalloc_range(vma, client->ring, vma->vm_pgoff);
 }
 
 static __poll_t control_poll(struct file *file, struct poll_table_struct *wait)
@@ -188,7 +223,8 @@ static __poll_t control_poll(struct file *file, struct poll_table_struct *wait)
 	__poll_t mask = 0;
 
 	poll_wait(file, &client->wait, wait);
-	if (READ_ONCE(client->ring->head) != READ_ONCE(client->ring->consumed))
+	if (READ_ONCE(client->ring->head) != READ_ONCE(client->ring->consumed) ||
+	    tr_client_has_events(client))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (!READ_ONCE(client->control->tr))
 		mask |= EPOLLHUP;
@@ -202,6 +238,7 @@ static int control_flush(struct file *file, fl_owner_t id)
 {
 	struct tr_client *client = file->private_data;
 
+	tr_client_flush(client, id);
 	tr_cancel(client->control, client, id, 0);
 	return 0;
 }
@@ -211,12 +248,14 @@ static int control_release(struct inode *inode, struct file *file)
 	struct tr_client *client = file->private_data;
 	struct tr_control *control = client->control;
 
+	tr_client_deafen(client);
 	tr_cancel(control, client, NULL, 0);
 	wait_event(client->wait, !READ_ONCE(client->waiting));
 	spin_lock(&control->lock);	/* whoever woke us has let go */
 	spin_unlock(&control->lock);
+	tr_client_ranges_end(client);
 	vfree(client->ring);
-	kfree(client);
+	kvfree(client);
 	control_put(control);
 	return 0;
 }
@@ -226,6 +265,7 @@ static const struct file_operations control_fops = {
 	.open = control_open,
 	.flush = control_flush,
 	.release = control_release,
+	.read = tr_client_read,
 	.unlocked_ioctl = control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.uring_cmd = tr_control_uring,
@@ -245,6 +285,11 @@ void tr_control_add(struct terrace *tr)
 	init_rwsem(&control->alive);
 	spin_lock_init(&control->lock);
 	INIT_LIST_HEAD(&control->orders);
+	spin_lock_init(&control->events_lock);
+	INIT_LIST_HEAD(&control->clients);
+	mutex_init(&control->ranges_mutex);
+	INIT_LIST_HEAD(&control->hinting);
+	mutex_init(&control->summary_mutex);
 	INIT_WORK(&control->work, tr_control_work);
 	control->tr = tr;
 	snprintf(control->name, sizeof(control->name), "terrace-%s", tr->name);
@@ -261,6 +306,17 @@ void tr_control_add(struct terrace *tr)
 	tr->control = control;
 }
 
+/* They find that the volume has gone. */
+static void wake_clients(struct tr_control *control)
+{
+	struct tr_client *client;
+
+	spin_lock_irq(&control->events_lock);
+	list_for_each_entry(client, &control->clients, clients)
+		wake_up_all(&client->wait);
+	spin_unlock_irq(&control->events_lock);
+}
+
 void tr_control_remove(struct terrace *tr)
 {
 	struct tr_control *control = tr->control;
@@ -272,9 +328,12 @@ void tr_control_remove(struct terrace *tr)
 	tr_cancel(control, NULL, NULL, 0);
 	cancel_work_sync(&control->work);	/* a batch that runs comes to its end */
 	tr_cancel(control, NULL, NULL, 0);
-	control->tr = NULL;
+	tr_summary_exit(tr);
+	WRITE_ONCE(control->tr, NULL);
 	up_write(&control->alive);
-	tr->control = NULL;
+	WRITE_ONCE(tr->control, NULL);
+	synchronize_rcu();		/* tr_event() */
+	wake_clients(control);
 	control_put(control);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside of control.c, submit.c, uring.c and query.c: the control device. */
+/* Inside of control.c, submit.c, uring.c, query.c, ranges.c and events.c: the control device. */
 #ifndef DM_TERRACE_CONTROL_H
 #define DM_TERRACE_CONTROL_H
 
@@ -7,11 +7,14 @@
 #include <linux/kref.h>
 #include <linux/miscdevice.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "order.h"
 
 #define TR_MAX_ORDERS	256		/* under way, of one file; a power of two */
 #define TR_MAX_BATCH	256
+#define TR_MAX_RANGES	1024		/* all pins and hints, laid over each other */
+#define TR_MAX_EVENTS	64		/* kept for one file */
 #define TR_RESULTS_BYTES PAGE_ALIGN(PAGE_SIZE + TR_MAX_ORDERS * sizeof(struct terrace_result))
 
 struct tr_control {
@@ -23,6 +26,13 @@ struct tr_control {
 	spinlock_t lock;		/* the list, counts and rings of all files */
 	struct list_head orders;
 	struct work_struct work;
+	struct tr_client *driver;	/* changes under lock */
+	spinlock_t events_lock;		/* irq: clients, their events */
+	struct list_head clients;
+	struct mutex ranges_mutex;	/* pins, hints of all files */
+	struct tr_ranges *pins;
+	struct list_head hinting;	/* clients with hints */
+	struct mutex summary_mutex;	/* makes the array */
 };
 
 struct tr_client {
@@ -32,6 +42,14 @@ struct tr_client {
 	u32 under_way;			/* orders without a consumed result */
 	u32 waiting;			/* … without a result */
 	wait_queue_head_t wait;
+	struct list_head clients;	/* control->clients */
+	struct terrace_event event[TR_MAX_EVENTS];	/* a ring; events_lock */
+	u32 first_event, nr_events, lost_events;
+	void *driver_files;		/* process that claimed by this file */
+	u32 claim_ms;			/* 0: the claim does not run out */
+	struct delayed_work claim_work;
+	struct list_head hinting;	/* empty: has none */
+	struct tr_ranges *hints;
 };
 
 /* Somebody who is told when the last of the orders of one call has ended. */
@@ -53,6 +71,22 @@ int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr
  */
 u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t files, u64 cookie);
 int tr_consume(struct tr_client *client, u64 tail);
+
+/* --- ranges.c: TERRACE_IOC_RANGE ------------------------------------------------ */
+
+int tr_client_range(struct tr_client *client, void __user *arg);
+void tr_client_ranges_end(struct tr_client *client);
+
+/* --- events.c: events, and the claim to drive ------------------------------------ */
+
+void tr_client_listen(struct tr_client *client);
+void tr_client_deafen(struct tr_client *client);
+void tr_client_flush(struct tr_client *client, void *files);
+bool tr_client_has_events(struct tr_client *client);
+ssize_t tr_client_read(struct file *file, char __user *to, size_t bytes, loff_t *at);
+int tr_client_claim(struct tr_client *client, void __user *arg);
+int tr_client_release_claim(struct tr_client *client);
+void tr_client_renew(struct tr_client *client);
 
 /* --- uring.c: the same as io_uring command ------------------------------------- */
 

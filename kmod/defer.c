@@ -10,6 +10,7 @@
  * returns; tr_room_made() brings all parked bios back.
  */
 #include "io.h"
+#include "sense.h"
 
 struct tr_piece {
 	struct tr_io io;
@@ -122,19 +123,25 @@ static int step(struct terrace *tr, struct bio *bio)
 
 	nr = min_t(u32, nr, TERRACE_REGION_BLOCKS - (block & (TERRACE_REGION_BLOCKS - 1)));
 	if (bio_op(bio) == REQ_OP_WRITE)
-		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0);
+		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0) |
+		       (tr_is_cold(tr, block) ? TR_HOW_STREAM : 0);
 
 	rcu_read_lock();
 	verdict = tr_route(tr, &io, block, &nr, how, &ref);
 	rcu_read_unlock();
 	switch (verdict) {
 	case TR_GO:
+		tr_sense(tr, bio, block, nr, how & TR_HOW_WRITE ? TERRACE_OP_WRITE : TERRACE_OP_READ,
+			 tr_where(tr, io.tier));
 		send_piece(tr, bio, &io, nr);
 		return 0;
 	case TR_ZERO:
+		tr_sense(tr, bio, block, nr, TERRACE_OP_READ, TERRACE_WHERE_NOWHERE);
 		zero_piece(bio, nr);
 		return 0;
 	case TR_PACKED:
+		tr_sense(tr, bio, block, nr, TERRACE_OP_READ,
+			 tr_where(tr, io.tier) | TERRACE_WHERE_PACKED | TERRACE_WHERE_SLOW);
 		return unpack_piece(tr, bio, &io, &ref, nr);
 	case TR_LOAD:
 	case TR_GROW:
@@ -154,6 +161,9 @@ static void walk_fn(struct work_struct *work)
 	int r = 0;
 
 	if (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_WRITE_ZEROES) {
+		tr_sense(tr, bio, bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS,
+			 bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES, TERRACE_OP_DISCARD,
+			 TERRACE_WHERE_NOWHERE);
 		tr_discard(tr, bio);
 		return;
 	}

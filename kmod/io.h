@@ -32,6 +32,7 @@ enum tr_verdict {
 enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
 			 struct tr_pack_ref *ref);
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr);
+bool tr_is_cold(struct terrace *tr, u64 block);
 
 /* Ends what TR_GO began: publishes a NEW write that went well. Any context. */
 void tr_io_end(struct tr_io *io, blk_status_t status);

@@ -13,7 +13,7 @@
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
 
-#include "terrace.h"
+#include "sense.h"
 
 #define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
 #define SCAN_LIMIT	65536	/* regions looked at to find them */
@@ -331,6 +331,8 @@ static bool wanted(struct terrace *tr)
 {
 	u32 t;
 
+	if (tr_is_driven(tr))
+		return tr_space_tight(tr);
 	for (t = 0; t < tr->nr_tiers; t++)
 		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(&tr->tier[t]))
 			return true;

@@ -10,6 +10,7 @@
  * neither a move nor a discard can give the place to somebody else.
  */
 #include "io.h"
+#include "sense.h"
 
 static void touch(struct terrace *tr, struct tr_region *region)
 {
@@ -270,6 +271,12 @@ out:
 	return hit;
 }
 
+/* Hinted or pinned so that new writes go past the fast tiers. */
+bool tr_is_cold(struct terrace *tr, u64 block)
+{
+	return unlikely(READ_ONCE(tr->ranges)) && tr_ranges_marks(tr, block) & TR_MARKS_COLD;
+}
+
 /* --- the target's map method --------------------------------------------------------- */
 
 static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
@@ -281,7 +288,7 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	how = TR_HOW_WRITE;
 	if (bio->bi_opf & REQ_FUA)
 		how |= TR_HOW_FUA;
-	if (tr_is_stream(tr, block, nr))
+	if (tr_is_stream(tr, block, nr) || tr_is_cold(tr, block))
 		how |= TR_HOW_STREAM;
 	return how;
 }
@@ -316,12 +323,15 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	case TR_GO:
 		if (nr < all)
 			dm_accept_partial_bio(bio, nr * TERRACE_BLOCK_SECTORS);
+		tr_sense(tr, bio, block, nr, how & TR_HOW_WRITE ? TERRACE_OP_WRITE : TERRACE_OP_READ,
+			 tr_where(tr, io->tier));
 		bio_set_dev(bio, tr->tier[io->tier].bdev);
 		bio->bi_iter.bi_sector = tr_io_sector(tr, io);
 		return DM_MAPIO_REMAPPED;
 	case TR_ZERO:
 		if (nr < all)
 			dm_accept_partial_bio(bio, nr * TERRACE_BLOCK_SECTORS);
+		tr_sense(tr, bio, block, nr, TERRACE_OP_READ, TERRACE_WHERE_NOWHERE);
 		zero_fill_bio(bio);
 		bio_endio(bio);
 		return DM_MAPIO_SUBMITTED;

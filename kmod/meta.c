@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 
 #include "meta.h"
+#include "sense.h"
 
 struct tr_meta_dev *tr_meta_dev(struct terrace *tr, u32 copy)
 {
@@ -264,6 +265,7 @@ void tr_mode_lower(struct terrace *tr, enum tr_mode mode, const char *why, int e
 	} while (!try_cmpxchg(&tr->mode, &old, mode));
 	DMERR("%s: %s (%d): the volume %s", tr->name, why, err,
 	      mode == TR_MODE_READ_ONLY ? "is read-only from now on" : "fails all I/O from now on");
+	tr_event(tr, TERRACE_EVENT_MODE, TR_NO_TIER, TR_NO_REGION, mode);
 	queue_work(system_wq, &tr->event_work);
 }
 

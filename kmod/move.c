@@ -29,6 +29,7 @@
 #include <linux/vmalloc.h>
 
 #include "packs.h"
+#include "sense.h"
 
 #define SLICE	32		/* blocks looked at under one lock */
 #define GENTLE	8		/* blocks of a piece; blocks read from slots at once */
@@ -57,6 +58,7 @@ int tr_move_begin(struct terrace *tr, struct tr_move *move)
 	move->moved = 0;
 	move->left_out = 0;
 	memset(move->raced, 0, sizeof(move->raced));
+	tr_ranges_mask(tr, move->number, BIT(TERRACE_RANGE_PIN_FAST), move->stay);
 	if (IS_ERR_OR_NULL(region))
 		return region ? PTR_ERR(region) : -ENOENT;
 	spin_lock_irqsave(&region->lock, flags);
@@ -94,6 +96,20 @@ static bool wanted(const struct tr_move *move, u64 place)
 		tr_place_index(place) >> TERRACE_CHUNK_SHIFT == move->chunk);
 }
 
+/* Is block @i pinned where it is? Lowers *@n to those that share its answer. */
+static bool stays(const struct tr_move *move, u32 i, u32 *n)
+{
+	bool stay = move->stay[i / 64] >> (i % 64) & 1;
+	u32 k = 1;
+
+	if (move->chunk != TR_ANY_CHUNK)
+		return false;		/* it stays on its tier */
+	while (k < *n && (move->stay[(i + k) / 64] >> ((i + k) % 64) & 1) == stay)
+		k++;
+	*n = k;
+	return stay;
+}
+
 /* Notes what lies from block @i on, up to @end; how far it got. */
 static u32 snapshot_run__f(struct tr_move *move, struct work_area *area, u32 i, u32 end)
 {
@@ -106,7 +122,7 @@ static u32 snapshot_run__f(struct tr_move *move, struct work_area *area, u32 i, 
 		if (place != TR_NO_PLACE)
 			n = min_t(u64, n, TERRACE_CHUNK_BLOCKS -
 					  tr_place_index(place) % TERRACE_CHUNK_BLOCKS);
-		if (!wanted(move, place))
+		if (stays(move, i, &n) || !wanted(move, place))
 			continue;
 		area->piece[area->nr_pieces++] = (struct piece){
 			.i = i, .n = n, .old = place, .at = area->nr_blocks,
@@ -345,7 +361,7 @@ static void drop_clean(struct terrace *tr, struct tr_move *move)
 	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
 		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
 		n = tr_region_find_pack(region, i, n, &ref);
-		if (!ref.id || !wanted(move, place))
+		if (stays(move, i, &n) || !ref.id || !wanted(move, place))
 			continue;
 		used += tr_packed__f(tr, region, ref.id, i, n);
 		move->moved += n;
@@ -399,6 +415,8 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 	for (k = 0; k < nr; k++) {
 		if (!move[k].err)
 			move_one(tr, &move[k], area);
+		trace_terrace_move(tr_dev(tr), move[k].number, 0, move[k].err, move[k].moved, 0, 0,
+				   move[k].left_out);
 		tr_move_end(&move[k]);
 	}
 	kvfree(area);

@@ -24,6 +24,7 @@
 #include <linux/vmalloc.h>
 
 #include "order_state.h"
+#include "sense.h"
 
 /* --- is it possible? ----------------------------------------------------------- */
 
@@ -121,12 +122,18 @@ static void snapshot(struct tr_order_state *s)
 
 static void classify_block(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
 {
-	bool wanted = tr_bit(ask->up, i), live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
+	bool wanted = tr_bit(ask->up, i) && (!tr_bit(s->slow, i) || ask->mode == TERRACE_MOVE_DROP);
+	bool live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
 	u32 t = placed ? tr_place_tier(s->place[i]) : 0;
 
 	if (wanted && ask->mode != TERRACE_MOVE_DROP) {
 		if ((live && !placed) || (placed && !live && t > ask->tier_up))
 			tr_bit_set(s->up, i);
+		if (s->merge && live)
+			tr_bit_set(s->into, i);
+		return;
+	}
+	if (placed && tr_bit(s->move.stay, i)) {
 		if (s->merge && live)
 			tr_bit_set(s->into, i);
 		return;
@@ -161,7 +168,7 @@ static void classify_shelf(struct tr_order_state *s, u32 chunk)
 	}
 }
 
-static void classify(struct tr_order_state *s, const struct terrace_move *ask)
+static void classify(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask)
 {
 	u32 i;
 
@@ -171,6 +178,8 @@ static void classify(struct tr_order_state *s, const struct terrace_move *ask)
 	}
 	s->merge = ask->mode == TERRACE_MOVE_MERGE ||
 		   (ask->mode == TERRACE_MOVE_APPEND && s->nr_refs >= TERRACE_MAX_PACKS);
+	tr_ranges_mask(tr, s->move.number, BIT(TERRACE_RANGE_PIN_SLOW) | BIT(TERRACE_RANGE_DEAD),
+		       s->slow);
 	for (i = 0; i < BLOCKS; i++)
 		classify_block(s, ask, i);
 }
@@ -221,7 +230,7 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	int err, up;
 
 	snapshot(s);
-	classify(s, ask);
+	classify(tr, s, ask);
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
 		return -ENOENT;
 	if (ask->flags & TERRACE_MOVE_ADVISE) {
@@ -398,6 +407,14 @@ static int flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 	return err;
 }
 
+static void told(struct terrace *tr, const struct tr_order *order)
+{
+	const struct terrace_result *r = &order->result;
+
+	trace_terrace_move(tr_dev(tr), order->ask.region, order->ask.mode, r->error, r->down, r->up,
+			   r->dropped, r->raced);
+}
+
 void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 {
 	struct tr_order_state *state[TR_ORDER_BATCH] = {};
@@ -436,6 +453,8 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		if (err[k] == -ECANCELED)
 			order[k]->result.status = TERRACE_RESULT_CANCELLED;
 		tr_move_end(&state[k]->move);
+		tr_summary_now(tr, order[k]->ask.region);
+		told(tr, order[k]);
 		kvfree(state[k]);
 	}
 	for (k = 0; k < nr; k++) {

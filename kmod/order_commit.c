@@ -5,6 +5,7 @@
  * the records is that of Documentation/decisions/0003-packs.md.
  */
 #include "order_state.h"
+#include "sense.h"
 
 /* --- commit -------------------------------------------------------------------------- */
 
@@ -49,7 +50,8 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 		ok++;
 		if (tr_leaf_get(&region->leaf, i) == TR_NO_PLACE)
 			tr_bit_set(masked, i);
-		else if (s->pack[i] && tr_bit(ask->up, i))
+		else if (s->pack[i] && (tr_bit(s->move.stay, i) ||
+					(tr_bit(ask->up, i) && !tr_bit(s->slow, i))))
 			tr_bit_set(kept, i);
 		else
 			tr_bit_set(gone, i);
@@ -106,6 +108,8 @@ static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct ter
 			used += tr_clean__f(tr, region, packs->pack[k].id, i, 1, s->fresh[i], false);
 		else
 			used += tr_region_map__f(tr, region, i, 1, s->fresh[i]);
+		trace_terrace_promote(tr_dev(tr), (region->number << TERRACE_REGION_SHIFT) + i, 1,
+				      tr_place_tier(s->fresh[i]));
 		s->fresh[i] = TR_NO_PLACE;
 		result->up++;
 	}

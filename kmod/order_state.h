@@ -17,6 +17,7 @@ struct tr_order_state {
 	u64 pack[BLOCKS];		/* id it was live in, 0: none */
 	u64 fresh[BLOCKS];		/* place on tier_up, of blocks in up */
 	u64 into[TR_LEAF_WORDS], up[TR_LEAF_WORDS], drop[TR_LEAF_WORDS];
+	u64 slow[TR_LEAF_WORDS];	/* pinned off the fast tiers, or dead */
 	struct tr_pack_ref ref[TERRACE_PACK_SLOTS];
 	u32 nr_refs;
 	struct tr_pack made;		/* id 0: no pack was written */

@@ -141,6 +141,24 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 	return err ? ERR_PTR(err) : index;
 }
 
+bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec)
+{
+	struct tr_packing *packing = tr->packing;
+	struct tr_index *index;
+	struct tr_pack_head head;
+
+	spin_lock(&packing->lock);
+	index = xa_load(&packing->indexes, id);
+	if (index)
+		tr_pack_head(index->data, &head);
+	spin_unlock(&packing->lock);
+	if (index) {
+		*nr_blocks = head.nr_blocks;
+		*codec = head.codec;
+	}
+	return index;
+}
+
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes)
 {
 	struct tr_packing *packing = tr->packing;

@@ -65,6 +65,8 @@ struct tr_index {
 /* The index of @ref, read if need be. Sleeps; -EIO, -EBADMSG. */
 struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref);
 void tr_index_put(struct terrace *tr, struct tr_index *index);
+/* Blocks in pack @id, and its codec, if its index is in memory. */
+bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec);
 /* Puts a copy of @data, a good header, into the cache. */
 void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes);
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes);

@@ -27,6 +27,15 @@ static void fill_packs(struct terrace_region *out, const struct tr_packs *packs)
 	}
 }
 
+/* Of packs whose index is in memory. */
+static void fill_codecs(struct terrace *tr, struct terrace_region *out)
+{
+	u32 k, nr;
+
+	for (k = 0; k < out->nr_packs; k++)
+		tr_index_peek(tr, out->pack_id[k], &nr, &out->pack_codec[k]);
+}
+
 static void fill_region(struct terrace *tr, u64 number, struct terrace_region *out)
 {
 	struct tr_region *region = tr_region_get(tr, number, false);
@@ -52,6 +61,7 @@ static void fill_region(struct terrace *tr, u64 number, struct terrace_region *o
 	fill_packs(out, packs);
 	spin_unlock_irq(&region->lock);
 	tr_region_put(region);
+	fill_codecs(tr, out);
 }
 
 int tr_query_regions(struct terrace *tr, void __user *arg)

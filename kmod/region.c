@@ -270,6 +270,8 @@ void tr_region_record__f(struct terrace *tr, struct tr_region *region,
 	region->last_seq = tr_journal_append(tr, record);
 	if (!was_dirty)
 		region->first_dirty_seq = region->last_seq;
+	if (unlikely(READ_ONCE(tr->summary)))
+		tr_summary_touch(tr, region->number);
 }
 
 static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 type,

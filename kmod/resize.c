@@ -37,6 +37,7 @@
 
 #include "core/geometry.h"
 #include "meta.h"
+#include "sense.h"
 
 static int check_state(struct terrace *tr, const char *what)
 {
@@ -129,6 +130,8 @@ static int set_size(struct terrace *tr, u64 sectors)
 		DMERR("%s: resize to %llu sectors: not durable (%d)", tr->name, sectors, err);
 	else
 		DMINFO("%s: resized to %llu sectors", tr->name, sectors);
+	if (!err)
+		tr_event(tr, TERRACE_EVENT_GROWN, TR_NO_TIER, TR_NO_REGION, blocks);
 	return err;
 }
 

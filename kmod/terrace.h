@@ -208,6 +208,7 @@ struct tr_tier {
 	bool atomic;			/* 4 KiB power-fail atomic: overwrite in place */
 	bool missing;			/* not there at activation */
 	bool unflushed;			/* written since the last flush was issued */
+	bool low;			/* as the last ROOM event said */
 
 	u8 epoch;			/* index new bios count under */
 	struct tr_epoch_cpu __percpu *epoch_cpu;
@@ -360,6 +361,7 @@ int tr_map(struct terrace *tr, struct bio *bio);
 struct tr_move {
 	u64 raced[TR_LEAF_WORDS];
 	u64 number;			/* region */
+	u64 stay[TR_LEAF_WORDS];	/* pinned to the fast tiers when it began */
 	u8 from, to;			/* tiers */
 	enum tr_appender who;		/* whose shelf it writes to */
 	u32 chunk;			/* only blocks of this chunk; TR_ANY_CHUNK: all */
@@ -378,6 +380,9 @@ int tr_move_begin(struct terrace *tr, struct tr_move *move);
 void tr_move_end(struct tr_move *move);
 /* Runs @nr moves of different regions, one grace period for all. Sleeps. */
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
+
+/* The region's summary is no longer right (summary.c). Any context. */
+void tr_summary_touch(struct terrace *tr, u64 region);
 
 /* /dev/terrace/NAME, from a start to a stop of the volume (control.c). Sleep. */
 void tr_control_add(struct terrace *tr);
@@ -581,6 +586,7 @@ enum tr_tune_id {
 	TR_TUNE_JANITOR_HIGH,	/* per mille of a slots tier in use: the janitor starts */
 	TR_TUNE_JANITOR_LOW,	/* … and stops */
 	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
+	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
 	TR_NR_TUNES,
 };
 
@@ -647,6 +653,7 @@ struct tr_stats {
 	u64 moved, left_out;
 	u64 packed_reads;		/* bios, or parts of them, read from packs */
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
+	u32 accesses;			/* hits since the senses listen */
 };
 
 struct terrace {
@@ -684,7 +691,9 @@ struct terrace {
 	u64 table_owner[TERRACE_TABLE_OWNERS];			/* janitor */
 
 	atomic64_t next_pack;		/* id of the next pack */
-	struct tr_control *control;	/* NULL: it could not be made */
+	struct tr_control *control;	/* NULL: it could not be made; RCU */
+	struct tr_ranges *ranges;	/* pins and hints, NULL: none; RCU */
+	struct tr_summary *summary;	/* NULL: nobody has mapped it; RCU */
 	struct tr_packing *packing;	/* codecs, indexes of packs (unpack.c) */
 	atomic64_t memory;		/* bytes of regions, leaves, chunks, pages */
 	struct tr_tunes tunes;

@@ -15,8 +15,10 @@
 #include <linux/delay.h>
 
 #include "io.h"
+#include "sense.h"
 
 #define ONE		1024		/* a whole share */
+#define SHELVES_LOW	2		/* free, above the reserve: ROOM event */
 #define SCARCE_SHELVES	8		/* free, above the reserve: from here on the delay grows */
 
 static u32 fullness(struct terrace *tr, const struct tr_tier *tier)
@@ -40,16 +42,29 @@ static u32 scarcity(const struct tr_tier *tier)
 	return free - keep >= few ? 0 : (few - (free - keep)) * ONE / few;
 }
 
+/* Says so once when a tier comes to its low watermark, and once when it leaves it. */
+static void tell_low(struct terrace *tr, struct tr_tier *tier)
+{
+	bool low = tier->kind == TERRACE_KIND_SLOTS ? fullness(tr, tier) > 0 :
+		   READ_ONCE(tier->free_shelves) <= tr_shelves_kept(tier) + SHELVES_LOW;
+
+	if (low == READ_ONCE(tier->low))
+		return;
+	WRITE_ONCE(tier->low, low);
+	tr_event(tr, TERRACE_EVENT_ROOM, tier->number, TR_NO_REGION, low);
+}
+
 void tr_throttle_update(struct terrace *tr)
 {
 	u32 full = 0, scarce = ONE, t;
 	bool shelves = false;
 
 	for (t = 0; t < tr->nr_tiers; t++) {
-		const struct tr_tier *tier = &tr->tier[t];
+		struct tr_tier *tier = &tr->tier[t];
 
 		if (tier->missing || !tier->data_blocks)
 			continue;
+		tell_low(tr, tier);
 		if (tier->kind == TERRACE_KIND_SLOTS)
 			full = max(full, fullness(tr, tier));
 		if (tier->kind != TERRACE_KIND_SHELVES)

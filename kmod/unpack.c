@@ -17,6 +17,7 @@
 
 #include "io.h"
 #include "packing.h"
+#include "sense.h"
 
 #define STORED_BYTES	(256u << 10)	/* of a run, read at once */
 #define CLUSTER_BYTES	(TERRACE_BLOCK_BYTES << TERRACE_PACK_MAX_SHIFT)
@@ -238,10 +239,12 @@ int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask
 	for (i = 0; i < TERRACE_REGION_BLOCKS && !err; i++)
 		while (!err && todo(&u, i))
 			err = unpack_cluster(&u, *bad = i, fn, context);
-	if (err)
+	if (err) {
+		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
 		DMERR_LIMIT("%s: block %llu in pack %llu at tier %u block %llu cannot be read (%d)",
 			    tr->name, (ref->region << TERRACE_REGION_SHIFT) + *bad, ref->id,
 			    tr_place_tier(ref->place), tr_place_index(ref->place), err);
+	}
 	tr_index_put(tr, index);
 	return err;
 }

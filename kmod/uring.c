@@ -88,8 +88,10 @@ int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (!client->hello)
 		return -EPROTO;
 	down_read(&control->alive);
-	if (control->tr)
+	if (control->tr) {
+		tr_client_renew(client);
 		err = submit(client, cmd);
+	}
 	up_read(&control->alive);
 	if (err == -EAGAIN) {
 		io_uring_cmd_done(cmd, err, 0, issue_flags);

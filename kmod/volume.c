@@ -7,6 +7,7 @@
 #include <linux/vmalloc.h>
 
 #include "packs.h"
+#include "sense.h"
 
 DEFINE_MUTEX(tr_volumes_mutex);
 static LIST_HEAD(volumes);
@@ -29,6 +30,7 @@ static void tick_fn(struct work_struct *work)
 	struct terrace *tr = container_of(to_delayed_work(work), struct terrace, tick_work);
 
 	WRITE_ONCE(tr->tick, tr->tick + 1);
+	tr_summary_tick(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
@@ -237,6 +239,7 @@ static void free_volume(struct terrace *tr)
 	tr_packing_exit(tr);
 	for (t = 0; t < tr->nr_tiers; t++)
 		tr_space_exit(tr, &tr->tier[t]);
+	tr_ranges_exit(tr);
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
 	kvfree(tr->owner_blocks);
@@ -295,6 +298,7 @@ int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_ta
 void tr_volume_quiesce(struct terrace *tr)
 {
 	WRITE_ONCE(tr->stopping, true);
+	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
@@ -318,6 +322,7 @@ void tr_volume_wake(struct terrace *tr)
 		queue_work(tr->meta_wq, &tr->discard_work);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 	tr_control_resume(tr);
+	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 0);
 }
 
 void tr_volume_stop(struct terrace *tr)

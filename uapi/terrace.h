@@ -77,34 +77,43 @@
  * (with `bad_block`); EROFS; ENODEV the tier is missing; ENOMEM.
  *
  * SUMMARIES. mmap(PROT_READ) at TERRACE_MAP_SUMMARY gives one struct
- * terrace_summary per region, `regions` (HELLO) of them. The kernel writes
- * them as placement changes, without locks: take a field as a good estimate
- * that is right when nothing moves. The array of a volume that has grown is
- * mapped anew (the event GROWN says so). A region not loaded since activation
- * has flag STALE; its numbers are those of its page.
+ * terrace_summary per region, `regions` (HELLO) of them, `summary_bytes`
+ * long. An order brings that of its region up to date before its result is
+ * there; what writes change is counted anew within about 0.1 s, ages once a
+ * tick (age_s). No locks: take a field as a good estimate that is right when
+ * nothing moves. The array of a volume that has grown is mapped anew (the
+ * event GROWN says so). A region not loaded since the array was first mapped
+ * has flag STALE: only `fast` and `age` are known, from its page. `garbage`
+ * and `overwritten` are 0 while a pack's index is not in memory. The array
+ * counts under memory_mb, and mmap fails (ENOMEM) if it took more than half.
  *
  * EXACT STATE. TERRACE_IOC_REGIONS fills an array of struct terrace_region
  * for consecutive regions: bitmaps of where each block is. It may read map
  * pages; up to 256 at once.
  *
  * RANGES. TERRACE_IOC_RANGE pins or hints [block, block + nr), struct
- * terrace_range. PIN_FAST, PIN_SLOW: whatever is ordered, the janitor and all
- * orders leave the blocks on (off) the fast tiers; pins last until UNPIN or
- * until the volume is deactivated and are limited to max_ranges (ENOSPC).
- * HINT_COLD: new writes there go past the fast tier; HINT_NOHEAT: accesses
- * there are not reported to the senses; both end with the file that set them.
- * DEAD: contents are not needed for heat; CLEAR takes hints away.
+ * terrace_range. PIN_FAST: whatever is ordered, the janitor and all orders
+ * leave blocks that have a place on the fast tiers there; PIN_SLOW: no order
+ * promotes the blocks, and new writes there go past the fast tiers. Pins last
+ * until UNPIN or until the volume is deactivated. HINT_COLD: new writes there
+ * go past the fast tiers; HINT_NOHEAT: accesses there are not reported to the
+ * senses; DEAD: of a deleted file: no order promotes the blocks. Hints end with
+ * the file that set them, or by CLEAR, which takes all of this file's away
+ * from the range. Pins and all files' hints, laid over each other, may form
+ * max_ranges different ranges (more: ENOSPC). ERANGE: beyond the volume.
  *
  * EVENTS. poll() says POLLIN when results or events are there. Events are read
  * with read(): whole struct terrace_event, EAGAIN if none (O_NONBLOCK), 64 are
- * kept, after that one LOST event counts those dropped.
+ * kept for each file, after that one LOST event counts those dropped. ENODEV:
+ * the volume has been deactivated, which poll() reports as POLLHUP.
  *
  * DRIVING. TERRACE_IOC_CLAIM makes this process the driver: the janitor then
  * stays out, except where writes would fail. One at a time (EBUSY). The claim
  * and this process's orders end with TERRACE_IOC_RELEASE, when its file is
  * closed (by ->flush: also of a process that was killed, even if a child still
- * has the file), or if it claims a `timeout_ms` and does not renew it by any
- * ioctl in time. Orders can be given without a claim; the janitor is then at
+ * has the file; a child that closes it ends nothing), or if it claims a
+ * `timeout_ms` and does not renew it by any call in time. A second CLAIM of the
+ * same file sets a new timeout; RELEASE without a claim: ENOENT. Orders can be given without a claim; the janitor is then at
  * work as well.
  */
 #ifndef _UAPI_TERRACE_H
@@ -125,6 +134,9 @@
 #define TERRACE_FEATURE_ZSTD		(1ull << 1)
 #define TERRACE_FEATURE_URING		(1ull << 2)
 #define TERRACE_FEATURE_SUMMARY		(1ull << 3)
+#define TERRACE_FEATURE_RANGES		(1ull << 4)
+#define TERRACE_FEATURE_EVENTS		(1ull << 5)
+#define TERRACE_FEATURE_CLAIM		(1ull << 6)
 
 struct terrace_hello {
 	__u32	bytes;				/*   0: in: of this structure */
@@ -325,10 +337,10 @@ enum terrace_event_type {
 	TERRACE_EVENT_LOST	= 1,	/* value: events dropped */
 	TERRACE_EVENT_ROOM	= 2,	/* tier: below (value 1) or above (0) its low watermark */
 	TERRACE_EVENT_MODE	= 3,	/* value: 0 normal, 1 read-only, 2 failed */
-	TERRACE_EVENT_TIER	= 4,	/* tier: value 0 back, 1 missing, 2 failing */
+	/* 4 is kept for a tier that fails while the volume is in use */
 	TERRACE_EVENT_GROWN	= 5,	/* value: blocks of the volume */
 	TERRACE_EVENT_CACHE	= 6,	/* promotion cache: value: per mille full */
-	TERRACE_EVENT_BAD_PACK	= 7,	/* region; value: its id */
+	TERRACE_EVENT_BAD_PACK	= 7,	/* tier, region; value: its id */
 	TERRACE_EVENT_CLAIM	= 8,	/* value: 0: the claim has ended */
 	TERRACE_EVENT_SUSPEND	= 9,	/* value: 1 suspended, 0 resumed */
 };
@@ -357,6 +369,19 @@ struct terrace_event {
 
 /* offsets for mmap() */
 #define TERRACE_MAP_RESULTS		0ull
-#define TERRACE_MAP_SUMMARY		0x100000000000ull
+#define TERRACE_MAP_SUMMARY		0x10000000000ull
+
+/* --- tracepoint terrace_access --------------------------------------------- */
+
+/* op */
+#define TERRACE_OP_READ			0
+#define TERRACE_OP_WRITE		1
+#define TERRACE_OP_DISCARD		2
+
+/* where: tier number, and */
+#define TERRACE_WHERE_TIER		0xffu
+#define TERRACE_WHERE_SLOW		(1u << 8)	/* not a slots tier; never sampled away */
+#define TERRACE_WHERE_PACKED		(1u << 9)
+#define TERRACE_WHERE_NOWHERE		(1u << 10)	/* no tier: read as zeros; discarded */
 
 #endif

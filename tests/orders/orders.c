@@ -8,13 +8,18 @@
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N]
  *	orders DEVICE bad
  *	orders DEVICE uring
+ *	orders DEVICE summary REGION...
+ *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear [SECONDS]
+ *	orders DEVICE events SECONDS
+ *	orders DEVICE claim
  *
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
  * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
  * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
- * gives malformed ones; each must be refused. uring tests io_uring commands.
+ * gives malformed ones; each must be refused. uring tests io_uring commands, claim who may drive. range keeps a hint
+ * for SECONDS; events prints what comes until none came for SECONDS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -355,5 +360,13 @@ int main(int argc, char **argv)
 		return do_bad(&v);
 	if (!strcmp(argv[2], "uring"))
 		return do_uring(&v, argv[1]);
+	if (!strcmp(argv[2], "summary"))
+		return do_summary(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "range"))
+		return do_range(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "events"))
+		return do_events(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "claim"))
+		return do_claim(&v, argv[1]);
 	usage();
 }

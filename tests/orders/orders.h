@@ -27,4 +27,10 @@ int uring_submit(struct volume *v, const struct terrace_submit *submit);
 /* Every way in which a command can be refused; and that none of them hangs. */
 int do_uring(struct volume *v, const char *path);
 
+/* sense.c: exit status */
+int do_summary(struct volume *v, int argc, char **argv);
+int do_range(struct volume *v, int argc, char **argv);
+int do_events(struct volume *v, int argc, char **argv);
+int do_claim(struct volume *v, const char *path);
+
 #endif

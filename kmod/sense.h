@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a policy learns and may mark, beside orders: trace.c, ranges.c,
+ * events.c, summary.c.
+ */
+#ifndef DM_TERRACE_SENSE_H
+#define DM_TERRACE_SENSE_H
+
+#include "../uapi/terrace.h"
+#include "terrace.h"
+#include "trace.h"
+
+/* --- trace.c ------------------------------------------------------------------- */
+
+/* Of a bio of the volume itself. Any context. */
+void tr_sense_access(struct terrace *tr, const struct bio *bio, u64 block, u32 count, u32 op,
+		     u32 where);
+
+/* Costs a nop while nobody listens. */
+static inline void tr_sense(struct terrace *tr, const struct bio *bio, u64 block, u32 count,
+			    u32 op, u32 where)
+{
+	if (trace_terrace_access_enabled())
+		tr_sense_access(tr, bio, block, count, op, where);
+}
+
+static inline u32 tr_where(const struct terrace *tr, u32 t)
+{
+	return t | (tr->tier[t].kind == TERRACE_KIND_SHELVES ? TERRACE_WHERE_SLOW : 0);
+}
+
+static inline u32 tr_dev(const struct terrace *tr)
+{
+	return disk_devt(dm_disk(tr->md));
+}
+
+/* --- ranges.c: pins and hints ---------------------------------------------------- */
+
+/* Marks (BIT(TERRACE_RANGE_*)) of a block; look at tr->ranges first. Any context. */
+u32 tr_ranges_marks(struct terrace *tr, u64 block);
+/* Which blocks of a region have one of @marks; none: false, and @mask is zero. */
+bool tr_ranges_mask(struct terrace *tr, u64 region, u32 marks, u64 *mask);
+void tr_ranges_exit(struct terrace *tr);
+
+/* New writes go past the fast tiers. */
+#define TR_MARKS_COLD	(BIT(TERRACE_RANGE_HINT_COLD) | BIT(TERRACE_RANGE_PIN_SLOW))
+
+/* --- events.c ---------------------------------------------------------------------- */
+
+#define TR_NO_TIER	(~0u)
+#define TR_NO_REGION	(~0ull)
+
+/* To all that have the control device open. Any context. */
+void tr_event(struct terrace *tr, enum terrace_event_type type, u32 tier, u64 region, u64 value);
+/* Has a process claimed to drive? */
+bool tr_is_driven(struct terrace *tr);
+
+/* --- summary.c ----------------------------------------------------------------------- */
+
+struct vm_area_struct;
+/* From @page of the array on, which is made if need be. Sleeps. */
+int tr_summary_map(struct terrace *tr, struct vm_area_struct *vma, unsigned long page);
+u64 tr_summary_bytes(struct terrace *tr);
+void tr_summary_exit(struct terrace *tr);
+void tr_summary_tick(struct terrace *tr);		/* ages */
+void tr_summary_now(struct terrace *tr, u64 region);	/* brings one up to date; sleeps */
+
+#endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One struct terrace_summary per region, for policies to map.
+ *
+ * The array is made by the first mmap() and lasts as long as the volume; it
+ * counts as memory of the map. Whoever changes a region only sets its bit; a
+ * worker counts anew what is marked, ten times a second at most, and an order
+ * does so for its region before its result is there. What is evicted has not
+ * changed, so it needs nothing.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "control.h"
+#include "packs.h"
+#include "sense.h"
+
+#define DELAY_MS	100
+
+struct tr_summary {
+	struct terrace *tr;
+	u64 nr;
+	struct terrace_summary *entry;
+	unsigned long *changed;
+	struct mutex mutex;		/* who writes entries; nests inside alive */
+	struct delayed_work work;
+	bool tick;			/* a tick has passed: ages */
+	struct tr_summary *old;		/* of the volume before it grew: may be in use */
+};
+
+static u64 bytes_of(u64 nr)
+{
+	return PAGE_ALIGN(nr * sizeof(struct terrace_summary));
+}
+
+static u64 footprint(u64 nr)
+{
+	return bytes_of(nr) + BITS_TO_LONGS(nr) * sizeof(long);
+}
+
+/* --- one region ----------------------------------------------------------------------- */
+
+static void count_places__f(struct terrace *tr, struct tr_region *region, struct terrace_summary *s)
+{
+	struct tr_pack_ref ref;
+	u64 place;
+	u32 i, n;
+
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		n = tr_region_find_pack(region, i, n, &ref);
+		if (ref.id)
+			s->packed += n;
+		if (place == TR_NO_PLACE)
+			continue;
+		if (tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SHELVES) {
+			s->loose += n;
+			continue;
+		}
+		s->fast += n;
+		if (!ref.id)
+			s->dirty += n;
+	}
+}
+
+/* Counts the region; @id gets its packs'. */
+static void count(struct terrace *tr, struct tr_region *region, struct terrace_summary *s, u64 *id)
+{
+	struct tr_packs *packs;
+	u32 k;
+
+	spin_lock_irq(&region->lock);
+	count_places__f(tr, region, s);
+	packs = tr_region_packs(region);
+	s->packs = packs ? packs->nr : 0;
+	for (k = 0; k < s->packs; k++) {
+		id[k] = packs->pack[k].id;
+		s->packed_blocks += packs->pack[k].blocks;
+	}
+	s->age = READ_ONCE(tr->tick) - READ_ONCE(region->age);
+	if (region->flags & TR_REGION_MOVING)
+		s->flags |= TERRACE_SUMMARY_MOVING;
+	if (region->flags & TR_REGION_LOST)
+		s->flags |= TERRACE_SUMMARY_LOST;
+	spin_unlock_irq(&region->lock);
+}
+
+/* How much was in the packs, as far as their indexes are in memory. */
+static void count_garbage(struct terrace *tr, struct terrace_summary *s, const u64 *id)
+{
+	u32 all = 0, k, nr;
+	u8 codec;
+
+	for (k = 0; k < s->packs; k++) {
+		if (!tr_index_peek(tr, id[k], &nr, &codec))
+			return;
+		all += nr;
+	}
+	s->garbage = all > s->packed ? all - s->packed : 0;
+	s->overwritten = all ? s->garbage * 255 / all : 0;
+}
+
+static struct tr_region *find_pinned(struct terrace *tr, u64 number)
+{
+	struct tr_region *region;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, number);
+	if (region && (region == &tr->empty || !tr_region_pin(region)))
+		region = NULL;
+	rcu_read_unlock();
+	return region;
+}
+
+static void refresh(struct tr_summary *summary, u64 number)
+{
+	struct terrace *tr = summary->tr;
+	struct tr_region *region = find_pinned(tr, number);
+	struct terrace_summary s = {}, *entry = &summary->entry[number];
+	u64 id[TERRACE_PACK_SLOTS], mask[TR_LEAF_WORDS];
+	struct tr_entry page;
+
+	lockdep_assert_held(&summary->mutex);
+	if (region) {
+		count(tr, region, &s, id);
+		tr_region_put(region);
+		count_garbage(tr, &s, id);
+	} else if (!(entry->flags & TERRACE_SUMMARY_STALE)) {
+		s = *entry;		/* as when it was evicted */
+		s.flags &= TERRACE_SUMMARY_LOST;
+	} else if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &page)) {
+		s.age = 255;		/* no page: nothing there */
+	} else {
+		s.flags = TERRACE_SUMMARY_STALE;
+		s.fast = page.count;
+		s.age = READ_ONCE(tr->tick) - page.age;
+	}
+	if (READ_ONCE(tr->ranges) &&
+	    tr_ranges_mask(tr, number, BIT(TERRACE_RANGE_PIN_FAST) | BIT(TERRACE_RANGE_PIN_SLOW), mask))
+		s.flags |= TERRACE_SUMMARY_PINNED;
+	*entry = s;
+}
+
+/* --- all of them ---------------------------------------------------------------------- */
+
+static void age_all(struct tr_summary *summary)
+{
+	struct terrace *tr = summary->tr;
+	struct tr_region *region;
+	u64 i;
+
+	for (i = 0; i < summary->nr; i++) {
+		struct terrace_summary *entry = &summary->entry[i];
+		u8 age = entry->age;
+
+		rcu_read_lock();
+		region = tr_region_find(tr, i);
+		if (region && region != &tr->empty)
+			age = READ_ONCE(tr->tick) - READ_ONCE(region->age);
+		else if (age < 255)
+			age++;
+		rcu_read_unlock();
+		if (age != entry->age)
+			WRITE_ONCE(entry->age, age);
+		cond_resched();
+	}
+}
+
+static void summary_fn(struct work_struct *work)
+{
+	struct tr_summary *summary = container_of(to_delayed_work(work), struct tr_summary, work);
+	u64 i;
+
+	mutex_lock(&summary->mutex);
+	if (xchg(&summary->tick, false))
+		age_all(summary);
+	for_each_set_bit(i, summary->changed, summary->nr) {
+		if (READ_ONCE(summary->tr->stopping))
+			break;		/* tr_summary_tick() goes on after it */
+		clear_bit(i, summary->changed);
+		smp_mb__after_atomic();	/* what changes now sets it again */
+		refresh(summary, i);
+		cond_resched();
+	}
+	mutex_unlock(&summary->mutex);
+}
+
+void tr_summary_touch(struct terrace *tr, u64 number)
+{
+	struct tr_summary *summary;
+
+	rcu_read_lock();
+	summary = READ_ONCE(tr->summary);
+	if (summary && number < summary->nr && !test_bit(number, summary->changed)) {
+		set_bit(number, summary->changed);
+		queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(DELAY_MS));
+	}
+	rcu_read_unlock();
+}
+
+void tr_summary_now(struct terrace *tr, u64 number)
+{
+	struct tr_summary *summary = READ_ONCE(tr->summary);	/* its end waits for orders */
+
+	if (!summary || number >= summary->nr)
+		return;
+	mutex_lock(&summary->mutex);
+	refresh(summary, number);
+	mutex_unlock(&summary->mutex);
+}
+
+void tr_summary_tick(struct terrace *tr)
+{
+	struct tr_summary *summary;
+
+	rcu_read_lock();
+	summary = READ_ONCE(tr->summary);
+	if (summary) {
+		WRITE_ONCE(summary->tick, true);
+		queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(DELAY_MS));
+	}
+	rcu_read_unlock();
+}
+
+/* --- lives ---------------------------------------------------------------------------- */
+
+/* Who has it mapped keeps the pages. */
+static void summary_free(struct tr_summary *summary)
+{
+	vfree(summary->entry);
+	kvfree(summary->changed);
+	kfree(summary);
+}
+
+static struct tr_summary *summary_new(struct terrace *tr, u64 nr)
+{
+	struct tr_summary *summary = kzalloc(sizeof(*summary), GFP_KERNEL);
+	u64 i;
+
+	if (!summary)
+		return NULL;
+	summary->tr = tr;
+	summary->nr = nr;
+	summary->entry = vmalloc_user(bytes_of(nr));
+	summary->changed = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL);
+	if (!summary->entry || !summary->changed) {
+		summary_free(summary);
+		return NULL;
+	}
+	mutex_init(&summary->mutex);
+	INIT_DELAYED_WORK(&summary->work, summary_fn);
+	for (i = 0; i < nr; i++)
+		summary->entry[i].flags = TERRACE_SUMMARY_STALE;
+	bitmap_fill(summary->changed, nr);
+	return summary;
+}
+
+u64 tr_summary_bytes(struct terrace *tr)
+{
+	return bytes_of(tr_nr_regions(tr));
+}
+
+int tr_summary_map(struct terrace *tr, struct vm_area_struct *vma, unsigned long page)
+{
+	struct tr_summary *summary = tr->summary;
+	u64 nr = tr_nr_regions(tr);
+
+	if (!summary || summary->nr < nr) {
+		if (footprint(nr) > tr_memory_limit(tr) / 2) {
+			DMWARN("%s: summaries of %llu regions take %llu bytes, more than half of memory_mb",
+			       tr->name, nr, footprint(nr));
+			return -ENOMEM;
+		}
+		summary = summary_new(tr, nr);
+		if (!summary)
+			return -ENOMEM;
+		summary->old = tr->summary;
+		/* Pairs with the dependent loads of those who mark. */
+		smp_store_release(&tr->summary, summary);
+		atomic64_add(footprint(nr), &tr->memory);
+		tr_memory_check(tr);
+		mod_delayed_work(tr->meta_wq, &summary->work, 0);
+	}
+	return remap_vmalloc_range(vma, summary->entry, page);
+}
+
+/* No order runs any more, nobody maps it. */
+void tr_summary_exit(struct terrace *tr)
+{
+	struct tr_summary *summary = tr->summary, *old;
+
+	if (!summary)
+		return;
+	WRITE_ONCE(tr->summary, NULL);
+	synchronize_rcu();
+	for (; summary; summary = old) {
+		old = summary->old;
+		cancel_delayed_work_sync(&summary->work);
+		atomic64_sub(footprint(summary->nr), &tr->memory);
+		summary_free(summary);
+	}
+}

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a policy sees and may mark: summaries, pins and hints, events, the claim to drive, tracepoints.
+# vm: mode=functional memory=2G timeout=300 build=orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+T=/sys/kernel/tracing
+mountpoint -q $T || mount -t tracefs t $T
+ask() { from_ram orders /dev/terrace/vol "$@"; }
+word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"; }
+order() { said=$(ask move "$@") || die "order $*: $said"; }
+# until WANTED CMD...: the command's output becomes this
+until_says() {
+	local tries got
+	for ((tries = 0; tries < 100; tries++)); do
+		got=$("${@:2}" || true)
+		[ "$got" != "$1" ] || return 0
+		sleep 0.2
+	done
+	die "${*:2}: got '$got', wanted '$1'"
+}
+
+vol_ram 64 512
+vol_format
+vol_up stream_kb=0 heat_sample=1
+dd if=/dev/urandom of="$VOL" bs=1M count=16 oflag=direct status=none
+
+# summaries follow writes and orders
+until_says "fast=1024 dirty=1024 loose=0 packed=0 garbage=0 packs=0 pinned=0 stale=0" ask summary 0
+order 0 append tier_down=1 codec=lz4 up=0-23
+until_says "fast=24 dirty=24 loose=0 packed=1000 garbage=0 packs=1 pinned=0 stale=0" ask summary 0
+dd if=/dev/urandom of="$VOL" bs=4k seek=100 count=7 oflag=direct status=none
+until_says "fast=31 dirty=31 loose=0 packed=993 garbage=7 packs=1 pinned=0 stale=0" ask summary 0
+order 0 raise up=200-209
+until_says "fast=41 dirty=31 loose=0 packed=993 garbage=7 packs=1 pinned=0 stale=0" ask summary 0
+until_says "fast=0 dirty=0 loose=0 packed=0 garbage=0 packs=0 pinned=0 stale=0" ask summary 100
+pass "summaries"
+
+# what is pinned fast stays there, what is pinned slow does not come up
+check_eq "a pin" "$(ask range $((1024 + 10)) 5 pin-fast)" 0
+check_eq "a pin" "$(ask range $((1024 + 500)) 20 pin-slow)" 0
+order 1 append tier_down=1 codec=lz4
+check_eq "blocks down beside 5 pinned ones" "$(word down <<< "$said")" 1019
+order 1 raise up=495-524
+check_eq "blocks up beside 20 pinned ones" "$(word up <<< "$said")" 10
+until_says "fast=15 dirty=5 loose=0 packed=1019 garbage=0 packs=1 pinned=1 stale=0" ask summary 1
+order 1 drop
+check_eq "clean slots given back" "$(word dropped <<< "$said")" 10
+check_eq "unpin" "$(ask range 1024 1024 unpin)" 0
+order 1 append tier_down=1 codec=lz4
+check_eq "blocks down, no longer pinned" "$(word down <<< "$said")" 5
+
+# hints end with their process
+start ask range 3072 512 cold 1000 > /dev/shm/hint
+until_says 0 cat /dev/shm/hint
+new=$(vol_tier 1 writes)
+blkdiscard -o $((12 << 20)) -l $((4 << 20)) "$VOL"
+dd if=/dev/urandom of="$VOL" bs=4k seek=3072 count=100 oflag=direct status=none
+check_eq "new writes past the fast tier" $(($(vol_tier 1 writes) - new)) 100
+kill_all "$JOB"
+new=$(vol_tier 1 writes)
+dd if=/dev/urandom of="$VOL" bs=4k seek=3300 count=100 oflag=direct status=none
+check_eq "new writes after the hint" $(($(vol_tier 1 writes) - new)) 0
+pass "pins and hints"
+
+ask claim || die "claim"
+pass "the claim to drive"
+
+# tracepoints: each says what happened, and costs nothing while off
+events() { grep -c "$1" $T/trace || true; }
+echo > $T/trace
+echo 1 > $T/events/terrace/enable
+dd if="$VOL" of=/dev/null bs=4k skip=2048 count=50 iflag=direct status=none
+check_eq "hits told" "$(events 'terrace_access:.* count=1 op=0 where=0')" 50
+echo > $T/trace
+dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
+check_eq "packed reads told" "$(events 'terrace_access:.* count=1 op=0 where=769')" 20
+vol_message set heat_sample=65536
+echo > $T/trace
+dd if="$VOL" of=/dev/null bs=4k skip=2048 count=50 iflag=direct status=none
+dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
+check_eq "hits told, one in 65536" "$(events 'terrace_access:.* where=0')" 0
+check_eq "packed reads told all the same" "$(events 'terrace_access:.* where=769')" 20
+order 0 raise up=400-402
+[ "$(events 'terrace_promote:.* tier=0')" = 3 ] || die "promotions: $(events terrace_promote)"
+[ "$(events 'terrace_move:.* region=0 mode=3 error=0 down=0 up=3')" = 1 ] || die "the move was not told"
+vol_message commit
+[ "$(events 'terrace_commit:')" -ge 1 ] || die "the commit was not told"
+echo 0 > $T/events/terrace/enable
+pass "tracepoints"
+
+# events
+start ask events 2 > /dev/shm/events
+until_says listening head -n 1 /dev/shm/events
+dmsetup suspend --noudevsync vol
+dmsetup resume --noudevsync --noudevrules vol
+until_says 2 grep -c "type=9" /dev/shm/events
+wait "$JOB"
+pass "events"
+vol_down
+vol_check
