@@ -43,6 +43,35 @@ static inline const void *tr_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
+/* 6.7 hands out shrinkers; before, they lie in the user's object as `own`. */
+#if KERNEL_VERSION(6, 7, 0) <= LINUX_VERSION_CODE
+#define tr_shrinker_data(shrinker, type)	((type *)(shrinker)->private_data)
+#define tr_shrinker_end(shrinker)		shrinker_free(shrinker)
+#define tr_shrinker_start(object, count, scan, name) ({				\
+	struct shrinker *_shrinker = shrinker_alloc(0, "terrace:%s", name);	\
+										\
+	if (_shrinker) {							\
+		_shrinker->private_data = (object);				\
+		_shrinker->count_objects = (count);				\
+		_shrinker->scan_objects = (scan);				\
+		_shrinker->seeks = DEFAULT_SEEKS;				\
+		shrinker_register(_shrinker);					\
+	}									\
+	_shrinker; })
+#else
+#define TR_SHRINKER_OWN
+#define tr_shrinker_data(shrinker, type)	container_of(shrinker, type, own)
+#define tr_shrinker_end(shrinker) do {						\
+	if (shrinker)								\
+		unregister_shrinker(shrinker);					\
+} while (0)
+#define tr_shrinker_start(object, count, scan, name) ({				\
+	(object)->own.count_objects = (count);					\
+	(object)->own.scan_objects = (scan);					\
+	(object)->own.seeks = DEFAULT_SEEKS;					\
+	register_shrinker(&(object)->own, "terrace:%s", name) ? NULL : &(object)->own; })
+#endif
+
 /* 6.5 gave block device modes a type of their own. */
 #if KERNEL_VERSION(6, 5, 0) <= LINUX_VERSION_CODE
 #define TR_MODE_MAY_WRITE	BLK_OPEN_WRITE

@@ -293,6 +293,21 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	return how;
 }
 
+/* A read of one packed block that is in memory decoded is answered here. */
+static bool cached(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u64 block,
+		   u32 nr, u32 how)
+{
+	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
+
+	if (!ref->id || (how & TR_HOW_WRITE) || nr != 1 ||
+	    bio->bi_iter.bi_size != TERRACE_BLOCK_BYTES || !tr_cached_bio(tr, bio, ref, i))
+		return false;
+	this_cpu_inc(tr->stats->packed_reads);
+	tr_sense(tr, bio, block, 1, TERRACE_OP_READ,
+		 tr_where(tr, tr_place_tier(ref->place)) | TERRACE_WHERE_PACKED | TERRACE_WHERE_SLOW);
+	return true;
+}
+
 int tr_map(struct terrace *tr, struct bio *bio)
 {
 	struct tr_io *io = tr_io_of(bio);
@@ -304,6 +319,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	io->kind = TR_IO_NONE;
 	io->commit = false;
 	io->tr = tr;
+	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
 		tr_commit_flush(tr, bio);
 		return DM_MAPIO_SUBMITTED;
@@ -341,6 +357,10 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	default:
+		if (verdict == TR_LOAD && cached(tr, bio, &ref, block, nr, how)) {
+			bio_endio(bio);
+			return DM_MAPIO_SUBMITTED;
+		}
 		this_cpu_inc(tr->stats->deferred);
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;

@@ -288,7 +288,7 @@ static int scrub(struct terrace *tr, struct tr_order *order, struct tr_order_sta
 				tr_bit_set(mask, i);
 		/* Again and again behind each bad block. */
 		while (!tr_bits_none(mask)) {
-			err = tr_unpack(tr, &s->ref[k], mask, unpacker, forget_block, NULL, &bad);
+			err = tr_unpack_drive(tr, &s->ref[k], mask, unpacker, forget_block, NULL, &bad);
 			if (!err)
 				break;
 			if (!result->unreadable++)

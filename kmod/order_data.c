@@ -54,6 +54,7 @@ static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_or
 {
 	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	u32 k, i, bad = 0;
+	u64 before;
 	int err = 0;
 
 	for (k = 0; k < s->nr_refs && !err; k++) {
@@ -64,9 +65,10 @@ static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_or
 				tr_bit_set(mask, i);
 		if (tr_bits_none(mask))
 			continue;
-		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
-			s->ref[k].blocks * TERRACE_BLOCK_BYTES;
+		before = tr_unpacker_read_bytes(unpacker);
 		err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area, &bad);
+		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
+			tr_unpacker_read_bytes(unpacker) - before;
 		if (err)
 			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
 	}

@@ -13,6 +13,7 @@ struct tr_packing {
 	struct list_head idle;		/* unpackers */
 	u32 nr_unpackers, max_unpackers;
 	wait_queue_head_t wait;
+	struct tr_promotion *promotion;
 };
 
 #endif

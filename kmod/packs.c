@@ -32,6 +32,16 @@ u32 tr_region_find_pack(const struct tr_region *region, u32 i, u32 n, struct tr_
 	return n;
 }
 
+void tr_packs_forgotten__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n)
+{
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 k;
+
+	lockdep_assert_held(&region->lock);
+	for (k = 0; packs && k < packs->nr; k++)
+		tr_promotion_forget(tr, packs->pack[k].id, i, n);
+}
+
 u32 tr_pack_add__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack)
 {
 	struct tr_record record = {
@@ -70,6 +80,7 @@ static u32 drop__f(struct terrace *tr, struct tr_region *region, const struct tr
 	write_seqcount_begin(&region->seq);
 	tr_packs_drop(tr_region_packs(region), pack->id);
 	write_seqcount_end(&region->seq);
+	tr_promotion_forget(tr, pack->id, 0, TERRACE_REGION_BLOCKS);
 	return credits;
 }
 

@@ -43,6 +43,9 @@ u32 tr_packed_mask__f(struct terrace *tr, struct tr_region *region, u64 id, cons
 u32 tr_clean__f(struct terrace *tr, struct tr_region *region, u64 id, u32 i, u32 n, u64 place,
 		bool kept);
 
+/* Blocks @i .. @i + @n - 1 are live in no pack any more: nor in the promotion cache. */
+void tr_packs_forgotten__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n);
+
 /* --- codec.c: LZ4 and zstd of the kernel ------------------------------------ */
 
 struct tr_codec;
@@ -71,6 +74,32 @@ bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec);
 void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes);
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes);
 
+/* --- promotion.c: what was read from packs ------------------------------------- */
+
+struct tr_cached;
+
+/* What has block @block of pack @id: decoded, or (not @plain) its cluster as it
+ * was read, at least @bytes of it; then *@hot is set if it should be kept
+ * decoded. The caller puts it.
+ */
+struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool plain, u32 bytes,
+				    bool *hot);
+void tr_cached_put(struct terrace *tr, struct tr_cached *entry);
+const void *tr_cached_data(const struct tr_cached *entry);
+/* Keeps a copy, if it can. Whoever calls it looks then whether the blocks are
+ * still live in the pack, and forgets them if not. Sleeps.
+ */
+bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, bool plain,
+		       const void *data, u32 bytes);
+/* They are no longer live in pack @id. After the map says so. Any context. */
+void tr_promotion_forget(struct terrace *tr, u64 id, u32 i, u32 n);
+/* How long one decoding, or one read of a cluster, took. */
+void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns);
+u64 tr_promotion_evict(struct terrace *tr, u64 bytes);
+u64 tr_promotion_bytes(struct terrace *tr, bool plain);
+int tr_promotion_init(struct terrace *tr);
+void tr_promotion_exit(struct terrace *tr);
+
 /* --- unpack.c: reading -------------------------------------------------------- */
 
 /* One of a fixed number of work areas; waits for one. */
@@ -89,6 +118,13 @@ typedef void (*tr_unpacked_fn)(void *context, u32 i, const void *data);
  */
 int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
 	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad);
+/* The same without the promotion cache: is it readable? */
+int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
+		    struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad);
+/* What it made the drive read, since it was got. */
+u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker);
+/* Its one block, if that is in memory decoded. Any context. */
+bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i);
 /* For a bio: its first @n blocks, from block @i of the region on. */
 int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n);
 

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "packs.h"
 #include "region.h"
 
 #define TR_TABLE_PAGE	(1u << TR_DIR_SHIFT)
@@ -306,6 +307,8 @@ u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n,
 	if (packs)
 		tr_packs_clear(packs, i, n);
 	write_seqcount_end(&region->seq);
+	if (packs)
+		tr_packs_forgotten__f(tr, region, i, n);
 	WARN_ON_ONCE(err);
 	return credits;
 }
@@ -336,6 +339,8 @@ u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 
 	if (!credits)
 		return 0;
 	tr_region_forget__f(region, i, n);
+	if (packs)
+		tr_packs_forgotten__f(tr, region, i, n);
 	return credits;
 }
 

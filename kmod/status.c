@@ -9,7 +9,7 @@
  * looks for the name it wants. Nothing here takes a lock or sleeps; counters
  * are summed while they change.
  */
-#include "terrace.h"
+#include "packs.h"
 
 /* --- counters ------------------------------------------------------------ */
 
@@ -48,6 +48,21 @@ static u64 pack_reads(struct terrace *tr, struct tr_tier *tier)
 static u64 index_reads(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, index_reads);
+}
+
+static u64 cache_hits(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, cache_hits);
+}
+
+static u64 cache_stored(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_promotion_bytes(tr, false);
+}
+
+static u64 cache_plain(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_promotion_bytes(tr, true);
 }
 
 static u64 throttled(struct terrace *tr, struct tr_tier *tier)
@@ -214,6 +229,9 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("packed_reads", " packed=", packed_reads),
 	NUMBER("pack_reads", NULL, pack_reads),
 	NUMBER("index_reads", NULL, index_reads),
+	NUMBER("cache_hits", NULL, cache_hits),
+	NUMBER("cache_stored", NULL, cache_stored),
+	NUMBER("cache_plain", NULL, cache_plain),
 	NUMBER("moved", " moved=", moved),
 	NUMBER("left_out", " left_out=", left_out),
 	NUMBER("journal_used", " journal=", journal_used),

@@ -23,6 +23,8 @@
  *   dirty_lock irq    the lists of dirty regions; nests in region->lock
  *   journal.lock irq  open journal block, credits; nests in region->lock
  *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
+ *   promotion->lock irq  the promotion cache (promotion.c); in region->lock
+ * Those of the control device are in Documentation/locking.md.
  * Readers of the map take none of them: rcu_read_lock and the region's
  * sequence counter.
  */
@@ -586,6 +588,7 @@ enum tr_tune_id {
 	TR_TUNE_JANITOR_HIGH,	/* per mille of a slots tier in use: the janitor starts */
 	TR_TUNE_JANITOR_LOW,	/* … and stops */
 	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
+	TR_TUNE_CACHE_MB,	/* promotion cache, at most; and half of memory_mb */
 	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
 	TR_NR_TUNES,
 };
@@ -653,6 +656,7 @@ struct tr_stats {
 	u64 moved, left_out;
 	u64 packed_reads;		/* bios, or parts of them, read from packs */
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
+	u64 cache_hits;			/* clusters and blocks found in the promotion cache */
 	u32 accesses;			/* hits since the senses listen */
 };
 

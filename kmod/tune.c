@@ -18,6 +18,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_JANITOR_HIGH]	= { "janitor_high", 1, 1000, 980 },
 	[TR_TUNE_JANITOR_LOW]	= { "janitor_low", 0, 999, 950 },
 	[TR_TUNE_THROTTLE_US]	= { "throttle_us", 0, 1000000, 5000 },
+	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
 };
 

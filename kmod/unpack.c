@@ -27,6 +27,7 @@ struct tr_unpacker {
 	struct tr_codec *codec;
 	void *stored, *cluster;
 	u32 from, to;			/* bytes of the run that are in stored */
+	u64 read_bytes;
 };
 
 /* --- work areas ------------------------------------------------------------------ */
@@ -103,6 +104,7 @@ struct tr_unpacker *tr_unpacker_get(struct terrace *tr)
 		wait_event(packing->wait, (unpacker = take_idle(packing)));
 	unpacker->from = 0;
 	unpacker->to = 0;
+	unpacker->read_bytes = 0;
 	return unpacker;
 }
 
@@ -116,7 +118,18 @@ void tr_unpacker_put(struct terrace *tr, struct tr_unpacker *unpacker)
 	wake_up(&packing->wait);
 }
 
+u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker)
+{
+	return unpacker->read_bytes;
+}
+
 /* --- clusters ----------------------------------------------------------------------- */
+
+enum use {				/* of the promotion cache */
+	FROM_DRIVE,			/* none: what the drive has is asked for */
+	USE_CACHE,
+	KEEP_IN_CACHE,
+};
 
 struct unpack {
 	struct terrace *tr;
@@ -124,6 +137,7 @@ struct unpack {
 	struct tr_unpacker *unpacker;
 	const void *index;
 	const struct tr_codec_ops *ops;
+	enum use use;
 	u64 todo[TR_LEAF_WORDS];
 };
 
@@ -155,6 +169,7 @@ static int read_run(struct unpack *u, u32 from, u32 to)
 	struct tr_tier *tier = &u->tr->tier[tr_place_tier(u->ref->place)];
 	u32 sector = bdev_logical_block_size(tier->bdev);
 	sector_t start = tier->data_sector + tr_place_index(u->ref->place) * TERRACE_BLOCK_SECTORS;
+	u64 began = ktime_get_ns();
 	int err;
 
 	from = round_down(from, sector);
@@ -165,6 +180,8 @@ static int read_run(struct unpack *u, u32 from, u32 to)
 	if (err)
 		return err;
 	this_cpu_inc(u->tr->stats->pack_reads);
+	tr_promotion_spent(u->tr, false, ktime_get_ns() - began);
+	u->unpacker->read_bytes += to - from;
 	u->unpacker->from = from;
 	u->unpacker->to = to;
 	return 0;
@@ -190,51 +207,151 @@ static u32 deepest(const struct unpack *u, u32 i, const u16 *block, u32 nr)
 	return i;
 }
 
+/* --- the promotion cache ---------------------------------------------------------- */
+
+static bool still_live(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
+{
+	struct tr_region *region;
+	struct tr_pack_ref now;
+	unsigned int seq;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, ref->region);
+	now.id = ref->id;		/* not in memory: it has not changed since */
+	while (region && region != &tr->empty) {
+		seq = read_seqcount_begin(&region->seq);
+		tr_region_find_pack(region, i, 1, &now);
+		if (!read_seqcount_retry(&region->seq, seq))
+			break;
+	}
+	rcu_read_unlock();
+	return now.id == ref->id;
+}
+
+/* Keeps it, then looks: who changed the map before that could not find it. */
+static void keep(struct unpack *u, const u16 *block, u32 nr, bool plain, const void *data, u32 bytes)
+{
+	u32 k;
+
+	if (!tr_promotion_keep(u->tr, u->ref->id, block, nr, plain, data, bytes))
+		return;
+	for (k = 0; k < nr; k++)
+		if (!still_live(u->tr, u->ref, block[k]))
+			tr_promotion_forget(u->tr, u->ref->id, block[k], 1);
+}
+
+/* Blocks that are there decoded need neither index nor cluster. */
+static void give_plain(struct unpack *u, tr_unpacked_fn fn, void *context)
+{
+	struct tr_cached *entry;
+	bool hot;
+	u32 i;
+
+	if (u->use == FROM_DRIVE || !tr_promotion_bytes(u->tr, true))
+		return;
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		entry = todo(u, i) ? tr_promotion_find(u->tr, u->ref->id, i, true, 0, &hot) : NULL;
+		if (!entry)
+			continue;
+		this_cpu_inc(u->tr->stats->cache_hits);
+		fn(context, i, tr_cached_data(entry));
+		u->todo[i / 64] &= ~(1ull << (i % 64));
+		tr_cached_put(u->tr, entry);
+	}
+}
+
+/* A cluster's bytes, from the cache (*@entry) or the drive, and what they decode to. */
+static int fetch_decoded(struct unpack *u, const struct tr_pack_where *where, u32 i, u32 wanted,
+			 struct tr_cached **entry, bool *hot)
+{
+	const void *stored;
+	u64 began;
+	int err = 0;
+
+	*entry = u->use == FROM_DRIVE ? NULL :
+		 tr_promotion_find(u->tr, u->ref->id, wanted, false, where->length, hot);
+	if (*entry) {
+		this_cpu_inc(u->tr->stats->cache_hits);
+		stored = tr_cached_data(*entry);
+	} else {
+		err = fetch(u, where, i, &stored);
+	}
+	if (err)
+		return err;
+	began = ktime_get_ns();
+	err = tr_pack_decode(u->index, where, stored, u->unpacker->cluster, u->ops,
+			     u->unpacker->codec);
+	if (!err)
+		tr_promotion_spent(u->tr, true, ktime_get_ns() - began);
+	return err;
+}
+
 /* Block @i and whatever else is wanted of its cluster. */
 static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *context)
 {
 	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
 	struct tr_pack_where where;
-	const void *stored;
-	u32 nr, from, to, k;
+	struct tr_cached *entry;
+	u32 nr, from, to, k, wanted;
+	bool hot = false;
 	int err;
 
 	if (!tr_pack_find(u->index, i, &where))
 		return -EBADMSG;		/* live in a pack that does not have it */
 	nr = tr_pack_members(u->index, where.cluster, block);
-	tr_pack_find(u->index, deepest(u, i, block, nr), &where);
-	err = fetch(u, &where, i, &stored);
-	if (!err)
-		err = tr_pack_decode(u->index, &where, stored, u->unpacker->cluster, u->ops,
-				     u->unpacker->codec);
-	if (err)
+	wanted = deepest(u, i, block, nr);
+	tr_pack_find(u->index, wanted, &where);
+	err = fetch_decoded(u, &where, i, wanted, &entry, &hot);
+	if (err && entry) {
+		/* Memory went bad under it: the drive has it still. */
+		tr_promotion_forget(u->tr, u->ref->id, wanted, 1);
+		tr_cached_put(u->tr, entry);
+		err = fetch_decoded(u, &where, i, wanted, &entry, &hot);
+	}
+	if (err) {
+		if (entry)
+			tr_cached_put(u->tr, entry);
 		return err;
+	}
 	tr_pack_filled(&where, &from, &to);
 	for (k = from; k < to; k++) {
 		if (!todo(u, block[k]))
 			continue;
 		fn(context, block[k], u->unpacker->cluster + k * TERRACE_BLOCK_BYTES);
 		u->todo[block[k] / 64] &= ~(1ull << (block[k] % 64));
+		if (hot && u->use == KEEP_IN_CACHE)
+			keep(u, &block[k], 1, true, u->unpacker->cluster + k * TERRACE_BLOCK_BYTES,
+			     TERRACE_BLOCK_BYTES);
 	}
+	/* Of a raw cluster one block was read, of others their beginning. */
+	if (!entry && u->use == KEEP_IN_CACHE)
+		keep(u, where.raw ? &block[from] : block, to - from, false,
+		     u->unpacker->stored + (where.offset - u->unpacker->from), where.length);
+	if (entry)
+		tr_cached_put(u->tr, entry);
 	return 0;
 }
 
-int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
-	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
+static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask, enum use use,
+		  struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
 {
-	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker };
-	struct tr_index *index = tr_index_get(tr, ref);
+	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use };
+	struct tr_index *index;
 	struct tr_pack_head head;
 	u32 i;
 	int err = 0;
 
-	*bad = find_first_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
+	memcpy(u.todo, mask, sizeof(u.todo));
+	give_plain(&u, fn, context);
+	*bad = find_first_bit((const unsigned long *)u.todo, TERRACE_REGION_BLOCKS);
+	if (*bad == TERRACE_REGION_BLOCKS)
+		return 0;
+	index = tr_index_get(tr, ref);
 	if (IS_ERR(index))
 		return PTR_ERR(index);
 	u.index = index->data;
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
-	memcpy(u.todo, mask, sizeof(u.todo));
 	unpacker->to = 0;
 	for (i = 0; i < TERRACE_REGION_BLOCKS && !err; i++)
 		while (!err && todo(&u, i))
@@ -247,6 +364,19 @@ int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask
 	}
 	tr_index_put(tr, index);
 	return err;
+}
+
+int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
+	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
+{
+	/* An order's blocks will not be read from here again. */
+	return unpack(tr, ref, mask, USE_CACHE, unpacker, fn, context, bad);
+}
+
+int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
+		    struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
+{
+	return unpack(tr, ref, mask, FROM_DRIVE, unpacker, fn, context, bad);
 }
 
 /* --- for a bio ------------------------------------------------------------------------ */
@@ -282,9 +412,24 @@ int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref 
 	int err;
 
 	bitmap_set((unsigned long *)mask, i, n);
-	err = tr_unpack(tr, ref, mask, unpacker, copy_to_bio, &to, &bad);
+	err = unpack(tr, ref, mask, KEEP_IN_CACHE, unpacker, copy_to_bio, &to, &bad);
 	tr_unpacker_put(tr, unpacker);
 	return err ? -EIO : 0;
+}
+
+bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i)
+{
+	struct to_bio to = { .bio = bio, .first = i };
+	struct tr_cached *entry;
+	bool hot;
+
+	entry = tr_promotion_find(tr, ref->id, i, true, 0, &hot);
+	if (!entry)
+		return false;
+	copy_to_bio(&to, i, tr_cached_data(entry));
+	tr_cached_put(tr, entry);
+	this_cpu_inc(tr->stats->cache_hits);
+	return true;
 }
 
 /* --- set-up ------------------------------------------------------------------------------ */
@@ -308,7 +453,7 @@ int tr_packing_init(struct terrace *tr)
 	packing->nr_unpackers = 1;
 	list_add(&first->list, &packing->idle);
 	tr->packing = packing;
-	return 0;
+	return tr_promotion_init(tr);
 }
 
 void tr_packing_exit(struct terrace *tr)
@@ -317,6 +462,7 @@ void tr_packing_exit(struct terrace *tr)
 
 	if (!tr->packing)
 		return;
+	tr_promotion_exit(tr);
 	tr_indexes_evict(tr, U64_MAX);
 	xa_destroy(&tr->packing->indexes);
 	list_for_each_entry_safe(unpacker, next, &tr->packing->idle, list)

@@ -45,6 +45,9 @@ void tr_memory_keep(struct terrace *tr, s64 spare)
 
 	over = atomic64_read(&tr->memory) - target;
 	if (over > 0)
+		tr_promotion_evict(tr, over / 2);
+	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
 		tr_chunks_evict(tr, over, 1);
 	over = atomic64_read(&tr->memory) - target;
 	if (over > 0)

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The promotion cache: what was just read from packs stays in memory for a
+ * while, so that the next read, or the order that promotes it, finds it there.
+ *
+ * Two sub-tiers in one table. *Stored*: a cluster as it was read, compressed,
+ * as far as it was read; found by each of its blocks. *Plain*: a decoded block
+ * of a cluster that is hot (core/bypass.h). Each is least recently used first
+ * when room is needed; the limit is hard: cache_mb, and half of memory_mb.
+ *
+ * Everything is found by pack id and block. A pack never changes and an id is
+ * never given twice, so what is found is right whenever the map says that the
+ * block is live in that pack; nobody looks otherwise. What was overwritten,
+ * discarded or moved is only useless. It leaves at once all the same:
+ * Documentation/decisions/0006-promotion-cache.md has the races.
+ */
+#include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "core/bypass.h"
+#include "packing.h"
+#include "sense.h"
+
+#define CLUSTER_BLOCKS	(1 << TERRACE_PACK_MAX_SHIFT)
+#define PLAIN_BIT	TERRACE_REGION_BLOCKS
+
+struct tr_cached {
+	struct list_head lru;
+	refcount_t users;		/* the table's, until the last block has left */
+	u64 id;				/* of the pack */
+	u32 bytes, footprint;
+	struct tr_heat heat;
+	bool plain;
+	u8 nr, left;			/* blocks; those that still lead here */
+	u16 block[CLUSTER_BLOCKS];
+	void *data;			/* of its own: 4 KiB are then no more than that */
+};
+
+struct tr_promotion {
+	struct terrace *tr;
+	spinlock_t lock;		/* irq; nests in region->lock; all of these */
+	struct xarray table;
+	struct list_head lru[2];	/* stored, plain */
+	u64 bytes[2];
+	struct tr_bypass bypass;
+	struct tr_bypass_epoch epoch;
+#ifdef TR_SHRINKER_OWN
+	struct shrinker own;
+#endif
+	struct shrinker *shrinker;
+};
+
+static unsigned long key(u64 id, u32 block, bool plain)
+{
+	return id << (TERRACE_REGION_SHIFT + 1) | (plain ? PLAIN_BIT : 0) | block;
+}
+
+static u64 limit(const struct terrace *tr)
+{
+	return min_t(u64, (u64)tr_tune(tr, TR_TUNE_CACHE_MB) << 20, tr_memory_limit(tr) / 2);
+}
+
+static u64 size(const struct tr_promotion *cache)
+{
+	return READ_ONCE(cache->bytes[0]) + READ_ONCE(cache->bytes[1]);
+}
+
+/* --- entries ---------------------------------------------------------------------- */
+
+void tr_cached_put(struct terrace *tr, struct tr_cached *entry)
+{
+	if (!refcount_dec_and_test(&entry->users))
+		return;
+	atomic64_sub(entry->footprint, &tr->memory);
+	kfree(entry->data);
+	kfree(entry);		/* kmalloc: the last one may be the end of an I/O */
+}
+
+const void *tr_cached_data(const struct tr_cached *entry)
+{
+	return entry->data;
+}
+
+/* Block @block of it no longer leads here. Is it gone now? Then put it. */
+static bool leave__f(struct tr_promotion *cache, struct tr_cached *entry, u32 block)
+{
+	lockdep_assert_held(&cache->lock);
+	xa_erase(&cache->table, key(entry->id, block, entry->plain));
+	if (--entry->left)
+		return false;
+	list_del(&entry->lru);
+	cache->bytes[entry->plain] -= entry->footprint;
+	if (!entry->plain)
+		tr_bypass_remove(&cache->bypass, &entry->heat);
+	return true;
+}
+
+static void leave_all__f(struct tr_promotion *cache, struct tr_cached *entry)
+{
+	u32 k;
+
+	for (k = 0; k < entry->nr; k++)
+		if (xa_load(&cache->table, key(entry->id, entry->block[k], entry->plain)) == entry &&
+		    leave__f(cache, entry, entry->block[k]))
+			break;
+}
+
+/* Entries that lead to blocks @i .. @i + @n - 1; what has gone is in @gone. */
+static void forget__f(struct tr_promotion *cache, u64 id, u32 i, u32 n, bool plain,
+		      struct list_head *gone)
+{
+	unsigned long at = key(id, i, plain), last = key(id, i + n - 1, plain);
+	struct tr_cached *entry;
+
+	while (at <= last && (entry = xa_find(&cache->table, &at, last, XA_PRESENT))) {
+		if (leave__f(cache, entry, at & (TERRACE_REGION_BLOCKS - 1)))
+			list_add(&entry->lru, gone);
+		at++;
+	}
+}
+
+void tr_promotion_forget(struct terrace *tr, u64 id, u32 i, u32 n)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	struct tr_cached *entry, *next;
+	unsigned long flags;
+	LIST_HEAD(gone);
+
+	/* The map has changed before we look; partner: tr_promotion_keep(). */
+	smp_mb();
+	if (!size(cache))
+		return;
+	spin_lock_irqsave(&cache->lock, flags);
+	forget__f(cache, id, i, n, false, &gone);
+	forget__f(cache, id, i, n, true, &gone);
+	spin_unlock_irqrestore(&cache->lock, flags);
+	list_for_each_entry_safe(entry, next, &gone, lru)
+		tr_cached_put(tr, entry);
+}
+
+/* --- room ------------------------------------------------------------------------- */
+
+/* The oldest of the sub-tier that has more than its share; NULL: all is empty. */
+static struct tr_cached *take_oldest(struct tr_promotion *cache)
+{
+	struct tr_cached *entry;
+	unsigned long flags;
+	u32 from;
+
+	spin_lock_irqsave(&cache->lock, flags);
+	/* Decoded blocks have at most half: they are there twice. */
+	from = cache->bytes[1] > cache->bytes[0];
+	entry = list_first_entry_or_null(&cache->lru[from], struct tr_cached, lru);
+	if (!entry)
+		entry = list_first_entry_or_null(&cache->lru[!from], struct tr_cached, lru);
+	if (entry)
+		leave_all__f(cache, entry);
+	spin_unlock_irqrestore(&cache->lock, flags);
+	return entry;
+}
+
+u64 tr_promotion_evict(struct terrace *tr, u64 bytes)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	struct tr_cached *entry;
+	u64 freed = 0;
+
+	while (freed < bytes && (entry = take_oldest(cache))) {
+		freed += entry->footprint;
+		tr_cached_put(tr, entry);
+	}
+	return freed;
+}
+
+/* An epoch is over: tune, and say how full it is. */
+static void turn(struct tr_promotion *cache)
+{
+	struct terrace *tr = cache->tr;
+	u64 bytes, most = limit(tr);
+	unsigned long flags;
+	bool over;
+
+	spin_lock_irqsave(&cache->lock, flags);
+	bytes = size(cache);
+	over = tr_bypass_turn(&cache->bypass);
+	if (over) {
+		cache->epoch.stored_bytes = cache->bytes[0];
+		cache->epoch.plain_bytes = cache->bytes[1];
+		tr_bypass_tune(&cache->bypass, &cache->epoch);
+		cache->epoch.plain_hits = 0;
+		cache->epoch.stored_hits = 0;
+		cache->epoch.full = false;
+	}
+	spin_unlock_irqrestore(&cache->lock, flags);
+	if (over && most && bytes >= most - most / 8)
+		tr_event(tr, TERRACE_EVENT_CACHE, TR_NO_TIER, TR_NO_REGION,
+			 div64_u64(bytes * 1000, most));
+}
+
+/* --- finding ------------------------------------------------------------------------- */
+
+struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool plain, u32 bytes,
+				    bool *hot)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	struct tr_cached *entry;
+	unsigned long flags;
+
+	if (!READ_ONCE(cache->bytes[plain]))
+		return NULL;
+	spin_lock_irqsave(&cache->lock, flags);
+	entry = xa_load(&cache->table, key(id, block, plain));
+	if (entry && entry->bytes < bytes)
+		entry = NULL;		/* read less far */
+	if (entry) {
+		refcount_inc(&entry->users);
+		list_move_tail(&entry->lru, &cache->lru[plain]);
+		if (plain)
+			cache->epoch.plain_hits++;
+		else
+			cache->epoch.stored_hits++;
+		if (!plain && tr_bypass_hit(&cache->bypass, &entry->heat))
+			*hot = true;
+	}
+	spin_unlock_irqrestore(&cache->lock, flags);
+	return entry;
+}
+
+void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns)
+{
+	struct tr_bypass_epoch *epoch = &tr->packing->promotion->epoch;
+	u64 *mean = decoded ? &epoch->decode_ns : &epoch->read_ns;
+
+	/* A mean of the last dozens; who loses a race loses a sample. */
+	WRITE_ONCE(*mean, (READ_ONCE(*mean) * 31 + ns) / 32);
+}
+
+/* --- keeping -------------------------------------------------------------------------- */
+
+static struct tr_cached *cached_new(u64 id, const void *data, u32 bytes, const u16 *block, u32 nr)
+{
+	const gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
+	struct tr_cached *entry = kmalloc(sizeof(*entry), gfp);
+
+	if (!entry)
+		return NULL;
+	entry->data = kmalloc(bytes, gfp);
+	if (!entry->data) {
+		kfree(entry);
+		return NULL;
+	}
+	refcount_set(&entry->users, 1);
+	entry->id = id;
+	entry->bytes = bytes;
+	entry->footprint = ksize(entry) + ksize(entry->data);
+	entry->nr = nr;
+	memcpy(entry->block, block, nr * sizeof(*block));
+	memcpy(entry->data, data, bytes);
+	return entry;
+}
+
+/* Every block leads to it, or none does. */
+static bool put_in__f(struct tr_promotion *cache, struct tr_cached *entry)
+{
+	u32 k;
+
+	for (k = 0; k < entry->nr; k++)
+		if (xa_insert(&cache->table, key(entry->id, entry->block[k], entry->plain), entry,
+			      GFP_NOWAIT | __GFP_NOWARN))
+			break;
+	entry->left = k;
+	if (k == entry->nr)
+		return true;
+	while (k--)
+		xa_erase(&cache->table, key(entry->id, entry->block[k], entry->plain));
+	return false;
+}
+
+/* What has some of the cluster's blocks, but was read less far: it goes. */
+static struct tr_cached *take_shorter__f(struct tr_promotion *cache, const struct tr_cached *entry)
+{
+	struct tr_cached *old;
+	u32 k;
+
+	for (k = 0; k < entry->nr; k++) {
+		old = xa_load(&cache->table, key(entry->id, entry->block[k], entry->plain));
+		if (!old)
+			continue;
+		if (old->bytes >= entry->bytes)
+			return NULL;
+		leave_all__f(cache, old);
+		return old;
+	}
+	return NULL;
+}
+
+bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, bool plain,
+		       const void *data, u32 bytes)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	u64 most = limit(tr), need = sizeof(struct tr_cached) + bytes;
+	struct tr_cached *entry, *old;
+	unsigned long flags;
+	bool kept;
+
+	if (size(cache) > most)		/* a limit was lowered */
+		tr_promotion_evict(tr, size(cache) - most);
+	if (need > most / 8)
+		return false;
+	turn(cache);
+	entry = cached_new(id, data, bytes, block, nr);
+	if (!entry)
+		return false;
+	entry->plain = plain;
+	atomic64_add(entry->footprint, &tr->memory);
+	if (size(cache) + entry->footprint > most) {
+		WRITE_ONCE(cache->epoch.full, true);
+		tr_promotion_evict(tr, size(cache) + entry->footprint - most);
+	}
+	spin_lock_irqsave(&cache->lock, flags);
+	old = take_shorter__f(cache, entry);
+	kept = size(cache) + entry->footprint <= most && put_in__f(cache, entry);
+	if (kept) {
+		list_add_tail(&entry->lru, &cache->lru[plain]);
+		cache->bytes[plain] += entry->footprint;
+		if (!plain)
+			tr_bypass_add(&cache->bypass, &entry->heat);
+	}
+	spin_unlock_irqrestore(&cache->lock, flags);
+	/* The caller looks at the map next; partner: tr_promotion_forget(). */
+	smp_mb();
+	if (old)
+		tr_cached_put(tr, old);
+	if (!kept)
+		tr_cached_put(tr, entry);
+	tr_memory_check(tr);
+	return kept;
+}
+
+u64 tr_promotion_bytes(struct terrace *tr, bool plain)
+{
+	return READ_ONCE(tr->packing->promotion->bytes[plain]);
+}
+
+/* --- shrinker ------------------------------------------------------------------------- */
+
+static unsigned long shrink_count(struct shrinker *shrinker, struct shrink_control *ask)
+{
+	struct tr_promotion *cache = tr_shrinker_data(shrinker, struct tr_promotion);
+
+	return size(cache) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+}
+
+static unsigned long shrink_scan(struct shrinker *shrinker, struct shrink_control *ask)
+{
+	struct tr_promotion *cache = tr_shrinker_data(shrinker, struct tr_promotion);
+	u64 freed = tr_promotion_evict(cache->tr, (u64)ask->nr_to_scan << PAGE_SHIFT);
+
+	return freed >> PAGE_SHIFT ?: SHRINK_STOP;
+}
+
+/* --- lives ---------------------------------------------------------------------------- */
+
+int tr_promotion_init(struct terrace *tr)
+{
+	struct tr_promotion *cache = kzalloc(sizeof(*cache), GFP_KERNEL);
+
+	if (!cache)
+		return -ENOMEM;
+	cache->tr = tr;
+	spin_lock_init(&cache->lock);
+	xa_init_flags(&cache->table, XA_FLAGS_LOCK_IRQ);
+	INIT_LIST_HEAD(&cache->lru[0]);
+	INIT_LIST_HEAD(&cache->lru[1]);
+	tr_bypass_init(&cache->bypass);
+	tr->packing->promotion = cache;
+	cache->shrinker = tr_shrinker_start(cache, shrink_count, shrink_scan, tr->name);
+	/* Without one the limits hold all the same. */
+	return 0;
+}
+
+void tr_promotion_exit(struct terrace *tr)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+
+	if (!cache)
+		return;
+	tr_shrinker_end(cache->shrinker);
+	tr_promotion_evict(tr, U64_MAX);
+	xa_destroy(&cache->table);
+	kfree(cache);
+	tr->packing->promotion = NULL;
+}
