@@ -194,25 +194,15 @@ static void give_back_fresh(struct terrace *tr, struct tr_order_state *s, u32 i)
 	s->fresh[i] = TR_NO_PLACE;
 }
 
-/* Is the made pack part of the region now? */
-static bool pack_taken(const struct tr_order_state *s)
-{
-	struct tr_region *region = s->move.region;
-	unsigned long flags;
-	bool taken;
-
-	spin_lock_irqsave(&region->lock, flags);
-	taken = tr_region_packs(region) &&
-		tr_packs_by_id(tr_region_packs(region), s->made.id) != TR_NO_PACK;
-	spin_unlock_irqrestore(&region->lock, flags);
-	return taken;
-}
-
+/* Whether the region took the pack is what the commit did. The region itself may
+ * have dropped it since, all its blocks overwritten: then the record of that
+ * frees the run, and it must not be freed here as well.
+ */
 static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 {
 	struct tr_tier *tier = tier_of(tr, s->made.place);
 
-	if (pack_taken(s)) {
+	if (s->taken) {
 		tr_shelf_sealed(tier, s->index, s->made.blocks);
 		tr_index_store(tr, s->made.id, s->header, s->header_bytes);
 		return;

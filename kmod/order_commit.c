@@ -59,6 +59,7 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 	if (!ok)
 		return 0;
 	used += tr_pack_add__f(tr, region, &s->made);
+	s->taken = true;
 	if (s->index_place != TR_NO_PLACE) {
 		struct tr_record record = {
 			.type = TERRACE_RECORD_INDEX_ADD, .nr = s->header_blocks,

@@ -26,6 +26,7 @@ struct tr_order_state {
 	void *header;
 	u32 header_bytes, header_blocks;
 	bool merge;
+	bool taken;			/* the made pack became part of the region */
 };
 
 /* Memory for one order at a time. */
