@@ -164,6 +164,13 @@ static void copy_index(struct terrace *tr, struct tr_order_state *s)
 	s->index_place = tr_place(0, index);
 }
 
+/* The last free shelves are for cleaning, or nothing would ever be free again. */
+static bool may_open_shelf(const struct tr_order_state *s, const struct tr_tier *tier)
+{
+	return s->move.chunk != TR_ANY_CHUNK || READ_ONCE(tier->shelf[TR_APPEND_MOVES]) ||
+	       tr_shelf_may_open(tier, TR_APPEND_WRITES);
+}
+
 static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		      struct tr_order_area *area, struct terrace_result *result)
 {
@@ -173,7 +180,7 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	int err = -ENOSPC;
 
 	for (tries = 0; tries < 2 && err; tries++) {
-		if (tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
+		if (!may_open_shelf(s, tier) || tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
 			return -ENOSPC;
 		if (tr_shelf_get_run(tr, tier, n, &s->index))
 			err = 0;
