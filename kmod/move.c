@@ -342,7 +342,9 @@ static void give_places_back(struct terrace *tr, const struct tr_move *move, str
 					   area->piece[k].n, true);
 }
 
-/* A clean slot goes without being moved: its pack has the block. */
+/* A clean slot goes without being moved: its pack has the block. Unless the pack's
+ * tier is missing: then it is the only copy that can be read, and is moved.
+ */
 static void drop_clean(struct terrace *tr, struct tr_move *move)
 {
 	struct tr_region *region = move->region;
@@ -361,7 +363,8 @@ static void drop_clean(struct terrace *tr, struct tr_move *move)
 	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
 		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
 		n = tr_region_find_pack(region, i, n, &ref);
-		if (stays(move, i, &n) || !ref.id || !wanted(move, place))
+		if (stays(move, i, &n) || !ref.id || !wanted(move, place) ||
+		    tr->tier[tr_place_tier(ref.place)].missing)
 			continue;
 		used += tr_packed__f(tr, region, ref.id, i, n);
 		move->moved += n;

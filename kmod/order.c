@@ -168,6 +168,18 @@ static void classify_shelf(struct tr_order_state *s, u32 chunk)
 	}
 }
 
+/* On a tier that is missing: not read, and a clean copy of it is not given up. */
+static bool out_of_reach(struct terrace *tr, const struct tr_order_state *s, u32 i)
+{
+	u64 place = s->place[i];
+	u32 k;
+
+	for (k = 0; s->pack[i] && k < s->nr_refs; k++)
+		if (s->ref[k].id == s->pack[i])
+			place = s->ref[k].place;
+	return place != TR_NO_PLACE && tier_of(tr, place)->missing;
+}
+
 static void classify(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask)
 {
 	u32 i;
@@ -181,7 +193,8 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 	tr_ranges_mask(tr, s->move.number, BIT(TERRACE_RANGE_PIN_SLOW) | BIT(TERRACE_RANGE_DEAD),
 		       s->slow);
 	for (i = 0; i < BLOCKS; i++)
-		classify_block(s, ask, i);
+		if (!out_of_reach(tr, s, i))
+			classify_block(s, ask, i);
 }
 
 /* --- one order ------------------------------------------------------------------------- */

@@ -167,11 +167,14 @@ static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u
 static int read_run(struct unpack *u, u32 from, u32 to)
 {
 	struct tr_tier *tier = &u->tr->tier[tr_place_tier(u->ref->place)];
-	u32 sector = bdev_logical_block_size(tier->bdev);
 	sector_t start = tier->data_sector + tr_place_index(u->ref->place) * TERRACE_BLOCK_SECTORS;
 	u64 began = ktime_get_ns();
+	u32 sector;
 	int err;
 
+	if (tier->missing)
+		return -EIO;
+	sector = bdev_logical_block_size(tier->bdev);
 	from = round_down(from, sector);
 	to = min_t(u32, round_up(to, sector), u->ref->blocks * TERRACE_BLOCK_BYTES);
 	u->unpacker->to = 0;
