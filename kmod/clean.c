@@ -148,8 +148,8 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 		memset(order[k].ask.up, 0xff, sizeof(order[k].ask.up));
 		one[0] = &order[k];
 		tr_orders_run(tr, one, 1);
-		if (!order[k].result.error)
-			moved += order[k].result.packed_bytes / TERRACE_BLOCK_BYTES;
+		if (!order[k].result.error)	/* nothing written: dead packs were dropped */
+			moved += order[k].result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;
 		if (order[k].result.error == -ENOSPC)
 			break;
 	}

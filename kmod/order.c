@@ -225,6 +225,20 @@ static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 		tr_space_put(tr, &tr->tier[0], tr_place_index(s->index_place), s->header_blocks);
 }
 
+/* A pack nobody took away yet: there was no journal room, or no page since. */
+static bool has_dead_pack(const struct tr_order_state *s)
+{
+	u32 i, k;
+
+	for (k = 0; k < s->nr_refs; k++) {
+		for (i = 0; i < BLOCKS && s->pack[i] != s->ref[k].id; i++)
+			;
+		if (i == BLOCKS)
+			return true;
+	}
+	return false;
+}
+
 /* Everything before the commit. */
 static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_state *s, struct tr_order_area *area)
 {
@@ -235,7 +249,7 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	snapshot(s);
 	classify(tr, s, ask);
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
-		return -ENOENT;
+		return has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
 	if (ask->flags & TERRACE_MOVE_ADVISE) {
 		result->down = tr_bits_count(s->into);
 		result->up = tr_bits_count(s->up);
