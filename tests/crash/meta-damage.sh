@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Damaged superblocks, map pages and a lost fast drive: the error is precise, the rest is served, nothing old is called current.
-# vm: mode=functional memory=3G timeout=400 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A metadata copy that fails is dropped, never believed again, and nothing that was promised is lost with it.
-# vm: mode=functional memory=3G timeout=400 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

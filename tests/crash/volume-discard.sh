@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks.
-# vm: mode=functional memory=3G timeout=300
+# vm: mode=functional memory=3G timeout=600
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The power goes at random writes, flushes and FUAs, in recovery too, with whole and with torn blocks: what was promised is there.
-# vm: mode=functional memory=3G timeout=330 build=oracle
+# vm: mode=functional memory=3G timeout=1000 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

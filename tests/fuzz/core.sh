@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# host: timeout=300
+# host: timeout=600
 # No bytes make a decoder of kmod/core read astray or accept what is impossible
 #
 # usage: tests/fuzz/core.sh [NAME...]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The control device's structures stand where their comments say, without holes, in 64 and in 32 bits.
-# host: timeout=60
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 cd "$TERRACE_TREE" || exit
 header=uapi/terrace.h checks=kmod/core/abicheck.c

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl check passes sound volumes and names every kind of damage at its exact place.
-# host: timeout=300 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl dump prints every structure, in text and as JSON, and the same in both.
-# host: timeout=120 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every command of terracectl has help with examples, a man page and completion, and ends with 2 when it is called wrongly.
-# host: timeout=120 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 ctl=$TERRACE_TREE/build/terracectl
 commands=$("$ctl" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')

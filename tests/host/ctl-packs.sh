@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl knows packs: dump shows them, check --full verifies header, payload, index copy and map against each other.
-# host: timeout=120 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl

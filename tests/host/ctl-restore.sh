@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl dump --all and restore: the way there and back is exact, as text and as JSON, and refuses what it should.
-# host: timeout=200 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl salvage gets what there is with a tier missing or a lazy map, and never calls an old value current.
-# host: timeout=300 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl

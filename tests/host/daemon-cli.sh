@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terraced without a volume: help, man page, configuration errors, signals, status socket, systemd's notification.
-# host: timeout=120 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 daemon=$TERRACE_TREE/build/terraced
 conf=$OUT/terraced.conf log=$OUT/log

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A drive preset that does not exist is refused in one line that names those that do.
-# host: timeout=120
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 [ -n "$(find build/kernel -path '*/tests/drive/dm-drive.ko' 2>/dev/null)" ] || make drive > "$OUT/make.log" 2>&1 || die "make drive failed: $OUT/make.log"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Documentation/target.md lists exactly the tunables, status words and sysfs files that the module has, with their limits.
-# host: timeout=60
+# host: timeout=600
 # shellcheck disable=SC2016 # the backticks are Markdown
 . "$TERRACE_TREE/tests/host/lib.sh"
 

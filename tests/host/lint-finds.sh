@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every check of scripts/lint finds the fault it is there for, and is silent without it.
-# host: timeout=240
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 for tool in shellcheck sparse git perl; do command -v $tool >/dev/null || skip "$tool is not installed (scripts/setup)"; done
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The oracle finds each kind of damage in an image, and nothing wrong with a good one.
-# host: timeout=120 build=oracle
+# host: timeout=600 build=oracle
 set -eu -o pipefail
 oracle=$TERRACE_TREE/build/oracle
 image=$OUT/image ledger=$OUT/ledger

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The first block of a 64 KiB cluster is read 5 times cheaper than the whole, the last one no dearer; ratio >= 1.9.
-# host: timeout=120 build=daemon
+# host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 gcc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Itests/compat -Iuapi -Ikmod/core -Ikmod -Idaemon \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests/run tells passed, failed and skipped apart, and what it was asked wrongly.
-# host: timeout=60
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 # a tree with toy tests

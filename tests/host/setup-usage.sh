@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # scripts/setup is silent and quick when nothing is missing, and otherwise says what to do.
-# host: timeout=60
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 fake=$OUT/bin

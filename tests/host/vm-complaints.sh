@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A kernel that complains fails the run; a complaint that was announced does not, unless it stays away.
-# host: timeout=240
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 vm() { scripts/vm --memory 512M --out "$OUT/$1" "${@:2}"; }
 say() { echo "echo '<4>$1' > /dev/kmsg"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Exit status, arguments and output come through the machine, several at a time.
-# host: timeout=180
+# host: timeout=600
 # shellcheck disable=SC2016 # the guest expands it
 . "$TERRACE_TREE/tests/host/lib.sh"
 vm() { scripts/vm --memory 512M --out "$OUT/$1" "${@:2}"; }

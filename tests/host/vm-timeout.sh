@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The time limit, Ctrl-C, SIGTERM and even SIGKILL end the machine and leave nothing behind.
-# host: timeout=180
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 # the machine that writes to folder $1, by its unique path

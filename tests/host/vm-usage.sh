@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every way to call scripts/vm wrongly gets one clear line and a status of its own.
-# host: timeout=60
+# host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 refuse() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The guest sees the host's files, forgets what it writes, and keeps what goes to $OUT.
-# vm: mode=functional memory=1G timeout=120
+# vm: mode=functional memory=1G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 
 check_eq "host name" "$(hostname)" terrace-vm

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl format and check leave devices alone that are mounted, stacked or part of an active volume.
-# vm: mode=functional memory=1G timeout=240
+# vm: mode=functional memory=1G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl create, list, status, set, deactivate, activate, remove: a volume's life, and what each of them refuses.
-# vm: mode=functional memory=1G timeout=300
+# vm: mode=functional memory=1G timeout=680
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A volume holds what was written to it, says what it is, and is sound whenever it is closed.
-# vm: mode=functional memory=2G timeout=300 build=oracle
+# vm: mode=functional memory=2G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Discards, of a block, of ranges, of a whole sparse terabyte, come back at once, read as zeros and free their room.
-# vm: mode=functional memory=3G timeout=240 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

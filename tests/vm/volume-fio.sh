@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fio verifies its own checksums: random and sequential, trims, 4k to 1m, by io_uring, libaio, pread and mmap.
-# vm: mode=functional memory=3G timeout=450 build=oracle
+# vm: mode=functional memory=3G timeout=700 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A full volume says ENOSPC, loses nothing, and goes on when there is room.
-# vm: mode=functional memory=3G timeout=450 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # However much of a volume is touched, what it keeps in memory stays below its limit: regions, table pages, chunks.
-# vm: mode=functional memory=2G timeout=180
+# vm: mode=functional memory=2G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

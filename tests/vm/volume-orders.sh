@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Random orders of every mode under a random workload, with clean stops and power cuts: the oracle finds every block.
-# vm: mode=functional memory=3G timeout=400 build=oracle,orders
+# vm: mode=functional memory=3G timeout=950 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every mode and codec of a move order by hand: what goes into packs reads back, is counted, and is given back.
-# vm: mode=functional memory=3G timeout=300 build=oracle,orders
+# vm: mode=functional memory=3G timeout=850 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

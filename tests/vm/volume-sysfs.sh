@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # sysfs shows what the status line says and what is documented, sets the tunables like messages do, and goes with the volume.
-# vm: mode=functional memory=2G timeout=400 build=oracle
+# vm: mode=functional memory=2G timeout=600 build=oracle
 # shellcheck disable=SC2016,SC2119 # the backticks are Markdown
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two fast tiers, two shelf tiers and the metadata on a drive of its own: thousands of operations, clean stops, power cuts.
-# vm: mode=functional memory=3G timeout=450 build=oracle,orders
+# vm: mode=functional memory=3G timeout=800 build=oracle,orders
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/volume-oracle.bash"

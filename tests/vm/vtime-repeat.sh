@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two virtual-time runs of one fio job differ by less than 0.1 %, whatever else this machine does.
-# host: timeout=300
+# host: timeout=600
 # shellcheck disable=SC2016 # the guest expands it
 . "$TERRACE_TREE/tests/host/lib.sh"
 
