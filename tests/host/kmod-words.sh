@@ -24,7 +24,7 @@ source_tunes() {
 
 # tables of the documentation
 doc_words() {
-	sed -n '/^## Status and sysfs/,/^## What/p' "$1" | sed -nE 's/^\| `([^`]*)` \|( `([^`]*)`)? \| .*/\1 \3/p'
+	sed -n '/^## Status and sysfs/,/^## [^S]/p' "$1" | sed -nE 's/^\| `([^`]*)` \|( `([^`]*)`)? \| .*/\1 \3/p'
 }
 doc_tunes() {
 	sed -n '/^## Options and tunables/,/^## Messages/p' "$1" |
