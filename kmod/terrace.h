@@ -42,11 +42,14 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "args.h"
 #include "compat.h"
 #include "core/format.h"
 #include "core/journal_block.h"
 #include "core/leaf.h"
 #include "core/replay.h"
+#include "journal.h"
+#include "space.h"
 
 #define DM_MSG_PREFIX "terrace"
 
@@ -135,182 +138,6 @@ int tr_regions_init(struct terrace *tr);
 /* Room for @regions in the table; never less. Under resize_mutex. Sleeps. */
 int tr_regions_grow(struct terrace *tr, u64 regions);
 void tr_regions_exit(struct terrace *tr);
-
-/* --- space (space.c, shelf.c) ---------------------------------------------- */
-
-struct tr_run {			/* free blocks taken from a tier in one piece */
-	u64 index;
-	u32 nr;
-};
-
-/*
- * A chunk in memory. `used`: may not be handed out: allocated, reserved or
- * waiting for its grace period. `committed`: what the durable records say;
- * this is what a space page holds. Both under tier->lock.
- *
- * A chunk leaves memory when nobody has it pinned, its page says what it says,
- * and all that is used is committed: not while a block of it is handed out,
- * waits for its grace period, or lies in a ready run.
- */
-#define TR_CHUNK_WORDS	(TERRACE_CHUNK_BLOCKS / 64)
-
-struct tr_chunk {
-	u64 *used;			/* TR_CHUNK_WORDS; these two share a page */
-	u64 *committed;
-	struct list_head dirty;		/* tier->dirty_chunks */
-	struct tr_tier *tier;
-	u32 number;
-	u16 pins;			/* under tier->lock, like what follows */
-	u8 age;				/* tick of last use */
-	bool is_dirty;
-	bool is_writing;		/* its page is on the way to disk: stays in memory */
-};
-
-/* What the journal says of a chunk that is not loaded yet (recover.c). */
-struct tr_chunk_delta {
-	u64 touched[TERRACE_CHUNK_BLOCKS / 64];
-	u64 used[TERRACE_CHUNK_BLOCKS / 64];	/* within touched */
-	u64 newest_seq;
-};
-
-#define TR_CHUNK_VAIN	(1u << 0)	/* the janitor could not empty it as it is */
-
-struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
-	struct tr_chunk *chunk;		/* NULL: not loaded */
-	u16 used;			/* population of used (== committed when not loaded) */
-	u16 flags;
-	u32 unused;
-};
-
-struct tr_epoch_cpu {
-	long count[2];
-};
-
-#define TR_READY_RUNS	256
-#define TR_RUN_BLOCKS	256
-
-#define TR_OWNER_BURST	16	/* owner blocks written at once */
-
-struct tr_shelf;
-
-/* Who appends: each has a shelf of its own, so that what is cleaned or packed
- * together stays together, and writers cannot use up what that needs. What the
- * janitor takes down goes with the writes: they overflow at the same time.
- */
-enum tr_appender { TR_APPEND_WRITES, TR_APPEND_MOVES, TR_NR_APPENDERS };
-
-struct tr_tier {
-	struct block_device *bdev;
-	sector_t data_sector;
-	u64 data_blocks;
-	u64 reserve_blocks;
-	u64 next_blocks, next_reserve;	/* what the next superblock says; checkpoint_mutex */
-	u32 class, kind;
-	u8 number;
-	bool atomic;			/* 4 KiB power-fail atomic: overwrite in place */
-	bool missing;			/* not there at activation */
-	bool unflushed;			/* written since the last flush was issued */
-	bool low;			/* as the last ROOM event said */
-
-	u8 epoch;			/* index new bios count under */
-	struct tr_epoch_cpu __percpu *epoch_cpu;
-
-	spinlock_t lock;
-	u64 free_blocks;		/* not `used` in any chunk */
-	u64 releases;			/* times that some became free */
-	u32 nr_chunks;
-	struct tr_chunk_info *chunks;
-	struct list_head dirty_chunks;
-	struct tr_run __percpu *cpu_run;
-	struct tr_run ready[TR_READY_RUNS];	/* refilled by a worker */
-	u32 nr_ready, ready_head;
-	u32 ready_max;			/* small tiers keep fewer ready */
-	u64 ready_blocks;		/* in ready: `used` to their chunks, yet free */
-	u32 hand, hand_block;		/* where the refill worker looks next */
-	struct tr_shelf *shelf[TR_NR_APPENDERS];	/* open shelves, kind shelves */
-	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
-	struct list_head full_shelves;	/* waiting for their writes, owners, table */
-	u32 free_shelves;		/* chunks with nothing used in them */
-	struct mutex load_mutex;	/* one chunk load at a time */
-	struct mutex open_mutex;	/* opening and closing shelves */
-	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
-};
-
-/*
- * Up to @n blocks in one piece from a slots tier, for this CPU; never sleeps.
- * Returns how many, 0: none ready (a refill has been kicked).
- */
-u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
-/* Gives back blocks that were got and never became part of the map. */
-void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
-/* Blocks of the tier that hold something, or are about to. */
-u64 tr_space_used(const struct tr_tier *tier);
-/* May sleep: after a record is durable; loads the chunk. */
-int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
-/* May sleep: after the grace period; the blocks may be handed out again. */
-int tr_space_free(struct terrace *tr, u32 tier, u64 index, u32 n);
-/* The chunk, loaded (page laid under its recovery delta) and pinned. May sleep. */
-struct tr_chunk *tr_chunk_get(struct terrace *tr, struct tr_tier *tier, u32 number);
-void tr_chunk_put(struct tr_chunk *chunk);
-/* Evicts chunks not used for @min_idle ticks until @bytes are freed. May sleep. */
-u64 tr_chunks_evict(struct terrace *tr, u64 bytes, u8 min_idle);
-int tr_space_init(struct terrace *tr, struct tr_tier *tier);
-/* The tier has its next_blocks now; @chunks (zeroed, one for each) becomes its. */
-void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_info *chunks);
-void tr_space_start(struct terrace *tr);	/* once per volume, after tr_open() */
-/* A free chunk of a shelves tier, pinned; NULL: none. Refill worker only. */
-struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier);
-void tr_space_exit(struct terrace *tr, struct tr_tier *tier);
-/* Free blocks that map() may still take from slots / from shelves. */
-bool tr_space_tight(struct terrace *tr);
-
-/* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
-u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
-		 u64 *index);
-/* All @n in one piece for a move, or none: then the next shelf may have room. */
-u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
-void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a pack */
-/* These two end what tr_shelf_get() began; @last with the last of its blocks.
- * Publish *before* the record is appended: a commit that seals the record
- * must already see the blocks as to be named.
- */
-void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
-			bool last);
-void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n, bool last);
-/* Writes owner blocks for every loose block published so far. Called by the
- * commit before it flushes the tier. Sleeps.
- */
-int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
-/* May @who open one more? Some free shelves are kept back for moves. */
-bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
-u32 tr_shelves_kept(const struct tr_tier *tier);
-bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
-void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
-/* The virtual blocks that shelf @chunk's owner table, or its owner blocks, name:
- * up to a chunk of them into @block. How many; 0 when nothing can be read.
- */
-u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
-/* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
-int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
-void tr_shelves_exit(struct tr_tier *tier);
-
-/* Reading of packs (unpack.c). */
-int tr_packing_init(struct terrace *tr);
-void tr_packing_exit(struct terrace *tr);
-
-/* I/O of kernel buffers (rw.c): begin, rw as often as needed, wait. */
-struct tr_burst {
-	atomic_t pending;
-	struct completion done;
-	int err;			/* any of the errors, 0: all went well */
-};
-
-void tr_burst_begin(struct tr_burst *burst);
-void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
-		 void *buf, u32 bytes, blk_opf_t opf);
-int tr_burst_wait(struct tr_burst *burst);
-/* One buffer, and wait. */
-int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
 
 /* --- I/O under way (map.c, defer.c, endio.c, epoch.c) ----------------------- */
 
@@ -453,80 +280,6 @@ u64 tr_discard_pending__f(struct terrace *tr, u64 region);	/* under discard_lock
  */
 void tr_epoch_wait(struct terrace *tr, u32 mask);
 
-/* --- journal (journal.c) ---------------------------------------------------- */
-
-/*
- * Records are collected in blocks in memory, in the order of publication, and
- * written by the commit worker. Room is reserved before the data I/O:
- *   reserve(n) … append ≤ n times … unreserve(the rest)
- * A credit is room in the memory buffers *and* in the ring.
- */
-struct tr_journal_block {
-	struct list_head list;
-	void *data;			/* TERRACE_BLOCK_BYTES */
-	u64 block_seq;
-	u64 last_record;		/* set when sealed */
-	bool frees;			/* some record has an old place */
-};
-
-/* A block is open -> written -> applying -> spare again. */
-struct tr_journal {
-	spinlock_t lock;
-	struct tr_journal_link link;	/* behind the last sealed block */
-	struct tr_journal_link durable;	/* behind the last durable block */
-	u64 nonce;
-	struct tr_journal_block *cur;	/* being filled: the last of open, or NULL */
-	struct list_head spare;		/* empty blocks */
-	struct list_head open;		/* not yet written, oldest first */
-	struct list_head written;	/* durable, not yet applied; commit worker only */
-	struct list_head applying;	/* applied, their frees not yet done */
-	u32 nr_blocks, nr_spare;
-	u32 left;			/* records that cur still takes */
-	u32 tiers;			/* mask: where records in open point to */
-	u32 frees_pending;		/* blocks whose frees are not yet done */
-	s64 reserved;			/* credits given out and not used */
-	u64 next_record;		/* number the next record gets */
-	u64 durable_record;		/* every record up to this one is durable; READ_ONCE */
-	u64 applied_record;		/* … and in the chunks' committed bitmaps; apply_mutex */
-	u64 freed_record;		/* … and what it freed is free; only of blocks with frees */
-	u64 tail_block, ring_blocks;
-	u32 keep_blocks;		/* of the ring: not for tr_journal_reserve() */
-	bool starved;			/* somebody was refused credits */
-	bool draining;			/* the commit waits for reserved to fall */
-	bool committing;		/* a round is under way */
-	bool timer_armed;
-	struct task_struct *checkpointer; /* may use all of the ring */
-	struct bio_list flushes;	/* empty PREFLUSH bios */
-	struct bio_list fuas;		/* data bios that wait for the commit */
-	struct tr_commit *commit;	/* commit.c */
-	struct mutex apply_mutex;	/* committed bitmaps change; checkpoints read them */
-	struct work_struct commit_work;
-	struct work_struct free_work;
-	struct workqueue_struct *free_wq; /* commits may wait for it, so it is not theirs */
-	struct delayed_work timer_work;
-	struct wait_queue_head wait;	/* durable_record or credits moved */
-};
-
-int tr_journal_init(struct terrace *tr);	/* by tr_open(), which then sets the link */
-void tr_journal_exit(struct terrace *tr);
-bool tr_journal_reserve(struct terrace *tr, u32 n);	/* never sleeps */
-/* Sleeps; -EROFS. May use half of what is kept back of the ring: for freeing
- * (discards), which must go on when new writes have to wait for a checkpoint.
- * A holder of credits waits for no commit and no checkpoint.
- */
-int tr_journal_reserve_wait(struct terrace *tr, u32 n);
-void tr_journal_unreserve(struct terrace *tr, u32 n);
-/* Number of the record. In region->lock, so that the order of records of one
- * block is the order of publication. Consumes one credit.
- */
-u64 tr_journal_append(struct terrace *tr, const struct tr_record *record);
-/* Queue a bio until everything completed so far is durable. Never sleep. */
-void tr_commit_flush(struct terrace *tr, struct bio *bio);	/* empty PREFLUSH */
-void tr_commit_fua(struct terrace *tr, struct bio *bio);	/* ended through bio_endio */
-void tr_commit_kick(struct terrace *tr);
-/* Commit now and wait: everything appended before the call is durable. */
-int tr_commit(struct terrace *tr);
-
 /* --- metadata pages, checkpoint, recovery (meta.c pages.c checkpoint.c recover.c) */
 
 struct tr_meta_dev {
@@ -576,69 +329,6 @@ const char *tr_mirror_state(struct terrace *tr);	/* "sync", "lazy", "none", "deg
 struct tr_delta *tr_recover_find_delta(struct terrace *tr, u64 region);
 void tr_recover_drop_delta(struct terrace *tr, u64 region, struct tr_delta *delta);
 void tr_recover_free_delta(struct terrace *tr, struct tr_delta *delta);	/* NULL is fine */
-
-/* --- arguments and tunables (args.c tune.c) ----------------------------------- */
-
-enum tr_tune_id {
-	TR_TUNE_MEMORY_MB,	/* map in memory, at most */
-	TR_TUNE_STREAM_KB,	/* a sequential write this long goes to shelves; 0: never */
-	TR_TUNE_COMMIT_MS,	/* records are committed this soon without a flush */
-	TR_TUNE_QUEUE_IF_FULL,	/* wait for room instead of ENOSPC */
-	TR_TUNE_AGE_S,		/* seconds a tick of region age lasts */
-	TR_TUNE_JANITOR_HIGH,	/* per mille of a slots tier in use: the janitor starts */
-	TR_TUNE_JANITOR_LOW,	/* … and stops */
-	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
-	TR_TUNE_CACHE_MB,	/* promotion cache, at most; and half of memory_mb */
-	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
-	TR_NR_TUNES,
-};
-
-struct tr_tune_info {
-	const char *name;
-	u32 min, max, initial;
-};
-
-extern const struct tr_tune_info tr_tune_info[TR_NR_TUNES];
-
-struct tr_tunes {
-	u32 value[TR_NR_TUNES];
-};
-
-void tr_tunes_init(struct tr_tunes *tunes);
-/* "name=value"; NULL or what is wrong with it. */
-const char *tr_tunes_set(struct tr_tunes *tunes, const char *word);
-/* The same while the volume runs; what is wrong goes to the log. */
-int tr_tune_change(struct terrace *tr, const char *word);
-
-/* One device of the table line, and what its label says. */
-struct tr_arg_device {
-	struct dm_dev *dev;	/* NULL: "missing" */
-	struct tr_label label;
-	u32 class, kind;
-};
-
-/* A table line, parsed and compared with the labels. */
-struct tr_args {
-	struct tr_arg_device meta;	/* metadata device, dev NULL: none */
-	struct tr_arg_device tier[TERRACE_MAX_TIERS];
-	u32 nr_tiers;
-	u8 uuid[TERRACE_UUID_BYTES];
-	char name[TERRACE_NAME_BYTES];
-	bool read_only;
-	bool out_of_place[TERRACE_MAX_TIERS]; /* option atomic=no:<tier> */
-	struct tr_tunes tunes;
-	u64 virtual_blocks;		/* as the newest superblock says */
-};
-
-/* Parses, opens the devices, reads the labels. Writes nothing. On failure
- * ti->error says which argument is wrong and why.
- */
-int tr_args_parse(struct tr_args *args, struct dm_target *ti, unsigned int argc, char **argv);
-void tr_args_release(struct tr_args *args, struct dm_target *ti);
-/* The table line again, as tr_args_parse() takes it. */
-unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int maxlen);
-const char *tr_class_name(u32 class);
-const char *tr_kind_name(u32 kind);
 
 /* --- the volume (volume.c) ---------------------------------------------------- */
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tiers and their free space: slots, chunks, shelves; I/O of kernel buffers.
+ * Part of terrace.h, which has the lock table.
+ */
+#ifndef TR_SPACE_H
+#define TR_SPACE_H
+
+#include <linux/blk_types.h>
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+#include "core/format.h"
+
+struct terrace;
+struct tr_shelf;
+
+struct tr_run {			/* free blocks taken from a tier in one piece */
+	u64 index;
+	u32 nr;
+};
+
+/*
+ * A chunk in memory. `used`: may not be handed out: allocated, reserved or
+ * waiting for its grace period. `committed`: what the durable records say;
+ * this is what a space page holds. Both under tier->lock.
+ *
+ * A chunk leaves memory when nobody has it pinned, its page says what it says,
+ * and all that is used is committed: not while a block of it is handed out,
+ * waits for its grace period, or lies in a ready run.
+ */
+#define TR_CHUNK_WORDS	(TERRACE_CHUNK_BLOCKS / 64)
+
+struct tr_chunk {
+	u64 *used;			/* TR_CHUNK_WORDS; these two share a page */
+	u64 *committed;
+	struct list_head dirty;		/* tier->dirty_chunks */
+	struct tr_tier *tier;
+	u32 number;
+	u16 pins;			/* under tier->lock, like what follows */
+	u8 age;				/* tick of last use */
+	bool is_dirty;
+	bool is_writing;		/* its page is on the way to disk: stays in memory */
+};
+
+/* What the journal says of a chunk that is not loaded yet (recover.c). */
+struct tr_chunk_delta {
+	u64 touched[TERRACE_CHUNK_BLOCKS / 64];
+	u64 used[TERRACE_CHUNK_BLOCKS / 64];	/* within touched */
+	u64 newest_seq;
+};
+
+#define TR_CHUNK_VAIN	(1u << 0)	/* the janitor could not empty it as it is */
+
+struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
+	struct tr_chunk *chunk;		/* NULL: not loaded */
+	u16 used;			/* population of used (== committed when not loaded) */
+	u16 flags;
+	u32 unused;
+};
+
+struct tr_epoch_cpu {
+	long count[2];
+};
+
+#define TR_READY_RUNS	256
+#define TR_RUN_BLOCKS	256
+
+#define TR_OWNER_BURST	16	/* owner blocks written at once */
+
+/* Who appends: each has a shelf of its own, so that what is cleaned or packed
+ * together stays together, and writers cannot use up what that needs. What the
+ * janitor takes down goes with the writes: they overflow at the same time.
+ */
+enum tr_appender { TR_APPEND_WRITES, TR_APPEND_MOVES, TR_NR_APPENDERS };
+
+struct tr_tier {
+	struct block_device *bdev;
+	sector_t data_sector;
+	u64 data_blocks;
+	u64 reserve_blocks;
+	u64 next_blocks, next_reserve;	/* what the next superblock says; checkpoint_mutex */
+	u32 class, kind;
+	u8 number;
+	bool atomic;			/* 4 KiB power-fail atomic: overwrite in place */
+	bool missing;			/* not there at activation */
+	bool unflushed;			/* written since the last flush was issued */
+	bool low;			/* as the last ROOM event said */
+
+	u8 epoch;			/* index new bios count under */
+	struct tr_epoch_cpu __percpu *epoch_cpu;
+
+	spinlock_t lock;
+	u64 free_blocks;		/* not `used` in any chunk */
+	u64 releases;			/* times that some became free */
+	u32 nr_chunks;
+	struct tr_chunk_info *chunks;
+	struct list_head dirty_chunks;
+	struct tr_run __percpu *cpu_run;
+	struct tr_run ready[TR_READY_RUNS];	/* refilled by a worker */
+	u32 nr_ready, ready_head;
+	u32 ready_max;			/* small tiers keep fewer ready */
+	u64 ready_blocks;		/* in ready: `used` to their chunks, yet free */
+	u32 hand, hand_block;		/* where the refill worker looks next */
+	struct tr_shelf *shelf[TR_NR_APPENDERS];	/* open shelves, kind shelves */
+	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
+	struct list_head full_shelves;	/* waiting for their writes, owners, table */
+	u32 free_shelves;		/* chunks with nothing used in them */
+	struct mutex load_mutex;	/* one chunk load at a time */
+	struct mutex open_mutex;	/* opening and closing shelves */
+	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
+};
+
+/*
+ * Up to @n blocks in one piece from a slots tier, for this CPU; never sleeps.
+ * Returns how many, 0: none ready (a refill has been kicked).
+ */
+u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
+/* Gives back blocks that were got and never became part of the map. */
+void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
+/* Blocks of the tier that hold something, or are about to. */
+u64 tr_space_used(const struct tr_tier *tier);
+/* May sleep: after a record is durable; loads the chunk. */
+int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
+/* May sleep: after the grace period; the blocks may be handed out again. */
+int tr_space_free(struct terrace *tr, u32 tier, u64 index, u32 n);
+/* The chunk, loaded (page laid under its recovery delta) and pinned. May sleep. */
+struct tr_chunk *tr_chunk_get(struct terrace *tr, struct tr_tier *tier, u32 number);
+void tr_chunk_put(struct tr_chunk *chunk);
+/* Evicts chunks not used for @min_idle ticks until @bytes are freed. May sleep. */
+u64 tr_chunks_evict(struct terrace *tr, u64 bytes, u8 min_idle);
+int tr_space_init(struct terrace *tr, struct tr_tier *tier);
+/* The tier has its next_blocks now; @chunks (zeroed, one for each) becomes its. */
+void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_info *chunks);
+void tr_space_start(struct terrace *tr);	/* once per volume, after tr_open() */
+/* A free chunk of a shelves tier, pinned; NULL: none. Refill worker only. */
+struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier);
+void tr_space_exit(struct terrace *tr, struct tr_tier *tier);
+/* Free blocks that map() may still take from slots / from shelves. */
+bool tr_space_tight(struct terrace *tr);
+
+/* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
+u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
+		 u64 *index);
+/* All @n in one piece for a move, or none: then the next shelf may have room. */
+u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
+void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a pack */
+/* These two end what tr_shelf_get() began; @last with the last of its blocks.
+ * Publish *before* the record is appended: a commit that seals the record
+ * must already see the blocks as to be named.
+ */
+void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
+			bool last);
+void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n, bool last);
+/* Writes owner blocks for every loose block published so far. Called by the
+ * commit before it flushes the tier. Sleeps.
+ */
+int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
+/* May @who open one more? Some free shelves are kept back for moves. */
+bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
+u32 tr_shelves_kept(const struct tr_tier *tier);
+bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
+void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
+/* The virtual blocks that shelf @chunk's owner table, or its owner blocks, name:
+ * up to a chunk of them into @block. How many; 0 when nothing can be read.
+ */
+u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
+/* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
+int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
+void tr_shelves_exit(struct tr_tier *tier);
+
+/* Reading of packs (unpack.c). */
+int tr_packing_init(struct terrace *tr);
+void tr_packing_exit(struct terrace *tr);
+
+/* I/O of kernel buffers (rw.c): begin, rw as often as needed, wait. */
+struct tr_burst {
+	atomic_t pending;
+	struct completion done;
+	int err;			/* any of the errors, 0: all went well */
+};
+
+void tr_burst_begin(struct tr_burst *burst);
+void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
+		 void *buf, u32 bytes, blk_opf_t opf);
+int tr_burst_wait(struct tr_burst *burst);
+/* One buffer, and wait. */
+int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
+
+#endif
