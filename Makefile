@@ -135,6 +135,14 @@ $(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -luring -pthread
 
+# what packs cost and gain
+.PHONY: pack-bench
+#: make pack-bench    build/pack-bench from tests/bench/pack.c
+pack-bench: $(BUILD)/pack-bench
+$(BUILD)/pack-bench: tests/bench/pack.c $(BUILD)/user/libterrace.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm
+
 # move orders by hand and at random
 .PHONY: orders
 #: make orders        build/orders from tests/orders/
