@@ -14,7 +14,7 @@
 need xfs
 need_cmd mkfs.xfs
 SEED=${SEED:-1}
-CUTS=${CUTS:-3}
+CUTS=${CUTS:-2}
 RANDOM=$SEED
 M=/dev/shm/mnt
 FILE=$M/file

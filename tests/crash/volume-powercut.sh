@@ -7,7 +7,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}		# another seed, other cuts
-LIMIT=${LIMIT:-150}	# seconds, shared by the phases
+LIMIT=${LIMIT:-100}	# seconds, shared by the phases
 LEAST=${LEAST:-$((LIMIT / 6))}	# cuts; fewer is a failure: something hangs or crawls
 MB=(64 320)		# small, so that the journal wraps and the fast drive overflows
 cuts=0

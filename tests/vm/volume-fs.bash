@@ -6,6 +6,7 @@
 # shellcheck shell=bash
 
 in_ram xfs_io
+FILES=${FILES:-30}
 M=/dev/shm/mnt
 SYNCED=/dev/shm/synced	# of each synced file its sum
 mkdir -p $M
@@ -59,7 +60,7 @@ fs_life() {
 	make_fs "$fs"
 	check_fs "$fs" "after mkfs"
 	mount -t "$fs" -o discard "$VOL" $M
-	work 60
+	work "$FILES"
 	umount $M
 	check_fs "$fs" "after work"
 	vol_down
@@ -71,7 +72,7 @@ fs_life() {
 	pass "$fs: $(wc -l < $SYNCED) synced files after a clean stop"
 
 	for cut in 1 2 3; do
-		start work 40
+		start work "$FILES"
 		sleep $((RANDOM % 4 + 1)).$((RANDOM % 10))
 		kill -STOP -- "-$JOB"	# what it has begun may end, nothing new begins
 		drive_cut fast

@@ -7,7 +7,7 @@
 # shellcheck shell=bash disable=SC2119
 
 SEED=${SEED:-1}
-STEPS=${STEPS:-10}
+STEPS=${STEPS:-8}
 
 oracle_life() {
 	local step

@@ -7,7 +7,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}
-STEPS=${STEPS:-8}
+STEPS=${STEPS:-4}
 ORDERS=${ORDERS:-120}
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders

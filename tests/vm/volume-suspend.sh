@@ -6,7 +6,7 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-LOAD_S=${LOAD_S:-60}
+LOAD_S=${LOAD_S:-40}
 vol_ram 64 384
 vol_format
 vol_up stream_kb=1024

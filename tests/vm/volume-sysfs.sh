@@ -21,7 +21,7 @@ at() { cat "$dir/$1"; }
 (cd "$dir" && find . -type f | sed 's|^\./||; s|^tier[0-9]*/|tierN/|' | sort -u) > /dev/shm/there
 doc=$TERRACE_TREE/Documentation/target.md
 {
-	sed -n '/^## Status and sysfs/,/^## What/p' "$doc" | sed -nE 's/^\| `([^`]*)` \|.*/\1/p'
+	sed -n '/^## Status and sysfs/,/^## [^S]/p' "$doc" | sed -nE 's/^\| `([^`]*)` \|.*/\1/p'
 	sed -n '/^## Options and tunables/,/^## Messages/p' "$doc" | sed -nE 's/^\| `([a-z_]*)` \| [0-9]+ \| [0-9]+ … .*/tune\/\1/p'
 } | sort > /dev/shm/documented
 diff /dev/shm/documented /dev/shm/there || die "sysfs is not what is documented (< documented, > there)"

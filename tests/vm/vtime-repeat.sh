@@ -10,12 +10,10 @@ measure() {
 	scripts/vm --memory 1G --out "$OUT/$1" vtime -- bash -c '
 		. "$TERRACE_TREE/tests/vm/lib.sh"
 		mkram a 128
-		for rw in randread randwrite; do
-			fio_ --name=$rw --rw=$rw --filename=/dev/ram/a --direct=1 --ioengine=io_uring --bs=4k --iodepth=8 \
-				--norandommap --randrepeat=0 --randseed=7 --size=127m --io_size=1g \
-				--output-format=json --output=/dev/shm/$rw.json
-			cp /dev/shm/$rw.json "$OUT/"
-		done' > "$OUT/$1.log" 2>&1 || { cat "$OUT/$1.log"; die "run $1 failed"; }
+		fio_ --name=mixed --rw=randrw --filename=/dev/ram/a --direct=1 --ioengine=io_uring --bs=4k --iodepth=8 \
+			--norandommap --randrepeat=0 --randseed=7 --size=127m --io_size=1g \
+			--output-format=json --output=/dev/shm/mixed.json
+		cp /dev/shm/mixed.json "$OUT/"' > "$OUT/$1.log" 2>&1 || { cat "$OUT/$1.log"; die "run $1 failed"; }
 }
 measure a & a=$!
 measure b & b=$!
@@ -26,12 +24,12 @@ wait $a && wait $b
 python3 - "$OUT" <<'PY'
 import json, sys
 worst = 0
-for rw, side in (('randread', 'read'), ('randwrite', 'write')):
-    iops = [json.load(open(f'{sys.argv[1]}/{run}/{rw}.json'))['jobs'][0][side]['iops'] for run in 'ab']
-    lat = [json.load(open(f'{sys.argv[1]}/{run}/{rw}.json'))['jobs'][0][side]['lat_ns']['mean'] for run in 'ab']
-    for what, (x, y) in (('IOPS', iops), ('mean latency ns', lat)):
+jobs = [json.load(open(f'{sys.argv[1]}/{run}/mixed.json'))['jobs'][0] for run in 'ab']
+for side in 'read', 'write':
+    for what, figure in (('IOPS', lambda io: io['iops']), ('mean latency ns', lambda io: io['lat_ns']['mean'])):
+        x, y = (figure(job[side]) for job in jobs)
         diff = abs(x - y) / x * 100
         worst = max(worst, diff)
-        print(f'{rw:10} {what:16} {x:12.1f} {y:12.1f}  {diff:.4f} %')
+        print(f'{side:10} {what:16} {x:12.1f} {y:12.1f}  {diff:.4f} %')
 sys.exit(worst >= 0.1)
 PY
