@@ -56,8 +56,8 @@ static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 plac
 		return TR_ZERO;
 	}
 	tier = &tr->tier[tr_place_tier(place)];
-	if (unlikely(tier->missing))
-		return TR_ERROR;
+	if (unlikely(tier->missing))	/* of a clean copy the pack serves */
+		return ref->id ? route_packed(tr, io, ref->place, how) : TR_ERROR;
 	this_cpu_inc(tr->stats->reads[tier->number]);
 	return go(io, tier, TR_IO_READ, tr_place_index(place));
 }
@@ -225,7 +225,7 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 	do {
 		seq = read_seqcount_begin(&region->seq);
 		n = tr_leaf_run(&region->leaf, i, *nr, &place);
-		if (place == TR_NO_PLACE || (how & TR_HOW_WRITE))
+		if (place == TR_NO_PLACE || (how & TR_HOW_WRITE) || unlikely(tr->tier_missing))
 			n = tr_region_find_pack(region, i, n, ref);
 		flags = READ_ONCE(region->flags);
 	} while (read_seqcount_retry(&region->seq, seq));

@@ -357,6 +357,7 @@ struct terrace {
 	struct tr_region empty;		/* stands for every region without places */
 	enum tr_mode mode;		/* READ_ONCE; lowered by tr_mode_lower */
 	u32 nr_tiers;
+	bool tier_missing;		/* one or more; beside what each hit reads */
 	struct tr_stats __percpu *stats;
 	struct tr_journal journal;
 	struct tr_tier tier[TERRACE_MAX_TIERS];

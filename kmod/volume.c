@@ -119,6 +119,7 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 	tier->class = device->class;
 	tier->kind = device->kind;
 	tier->missing = !device->dev;
+	tr->tier_missing |= tier->missing;
 	/* Of a missing tier, too: its blocks stay mapped, and can be freed.
 	 * A label that says more is of a grow_tier that did not get to its end.
 	 */

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two fast tiers, two shelf tiers and the metadata on a drive of its own: thousands of operations, clean stops, power cuts.
 # vm: mode=functional memory=3G timeout=800 build=oracle,orders
+STEPS=${STEPS:-4}
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/volume-oracle.bash"
 
-STEPS=${STEPS:-6}
 PATH=$TERRACE_TREE/build:$PATH in_ram orders
 # the janitor fills one tier of shelves before the next: orders use both
 between() { from_ram orders /dev/terrace/vol random 6 "$1" 40 tier_down=$((2 + $1 % 2)); }
@@ -16,8 +16,11 @@ for drive in meta:64 fast:32 next:64 flat:640 slow:640; do
 	mkdrive "${drive%:*}" ram "${drive#*:}" lbs=4096 group=pc
 	VOL_DRIVES+=("/dev/mapper/${drive%:*}")
 done
-vol_format --size 208M --meta "${VOL_DRIVES[0]}" --tier "optane:slots:atomic=${VOL_DRIVES[1]}" --tier "nvme:slots:atomic=${VOL_DRIVES[2]}" \
-	--tier "qlc:shelves:atomic=${VOL_DRIVES[3]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[4]}"
+new_volume() {
+	vol_format --size 208M --meta "${VOL_DRIVES[0]}" --tier "optane:slots:atomic=${VOL_DRIVES[1]}" --tier "nvme:slots:atomic=${VOL_DRIVES[2]}" \
+		--tier "qlc:shelves:atomic=${VOL_DRIVES[3]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[4]}"
+}
+new_volume
 oracle_life
 vol_up
 for tier in 0 1 2 3; do
@@ -25,3 +28,27 @@ for tier in 0 1 2 3; do
 done
 vol_down
 pass "all four tiers were used"
+
+# on a new volume, blocks 0-99 of region 3 get clean copies on the first tier, then its drive is missing: their pack serves
+new_volume
+vol_up
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=4 status=none
+dd if=/dev/shm/data of="$VOL" bs=1M seek=12 oflag=direct status=none
+order() { from_ram orders /dev/terrace/vol move 3 "$@" > /dev/shm/order || die "$*: $(cat /dev/shm/order)"; }
+whole() { dd if="$VOL" bs=1M skip=12 count=4 iflag=direct status=none | cmp - /dev/shm/data || die "$1"; }
+order append tier_down=2
+order raise up=0-99
+grep -q ' up=100 ' /dev/shm/order || die "not raised: $(cat /dev/shm/order)"
+whole "with clean copies"
+vol_down
+table=$VOL_TABLE
+VOL_TABLE=${VOL_TABLE/${VOL_DRIVES[1]}/missing}
+vol_up
+check_eq "first tier missing" "$(vol_tier 0 missing)" yes
+whole "clean copies on a missing drive"
+vol_down
+VOL_TABLE=$table
+vol_up
+whole "with the drive again"
+vol_down
+pass "the pack serves when the drive of its clean copies is missing"
