@@ -176,7 +176,7 @@ appends() {
 }
 
 set_up
-for part in $PARTS; do
+for part in ${PARTS//,/ }; do
 	case $part in
 	hit)	hits ;;
 	new)	new_blocks ;;
