@@ -6,8 +6,8 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-# fill FROM TO: MiB of the volume, in 256k writes (a stream would go to the shelves by itself: that is off)
-fill() { dd if=/dev/zero of="$VOL" bs=256k seek=$(($1 * 4)) count=$((($2 - $1) * 4)) oflag=direct status=none; }
+# fill FROM TO: MiB of the volume, in 64k writes (a stream would go to the shelves by itself: that is off)
+fill() { dd if=/dev/zero of="$VOL" bs=64k seek=$(($1 * 16)) count=$((($2 - $1) * 16)) oflag=direct status=none; }
 slowed() { vol_get throttled; }
 
 vol_ram 64 576
@@ -52,7 +52,7 @@ for ((i = 0; i < 30 && $(vol_tier 1 free_shelves) < 5; i++)); do sleep 1; vol_me
 before=$(slowed)
 fill 200 230
 after=$(slowed)
-[ $((after - before)) -le 16 ] || die "$((after - before)) of 120 writes delayed with $(vol_tier 1 free_shelves) shelves free"
+[ $((after - before)) -le 16 ] || die "$((after - before)) of 480 writes delayed with $(vol_tier 1 free_shelves) shelves free"
 vol_down
 vol_check
 pass "delays end when there is room"
