@@ -224,7 +224,7 @@ static const char *set_path(char *to, size_t bytes, const char *text)
 		return "is not an absolute path";
 	if (strlen(text) >= bytes)
 		return "is too long a path";
-	strcpy(to, text);
+	memcpy(to, text, strlen(text) + 1);
 	return NULL;
 }
 
@@ -270,7 +270,7 @@ static struct settings *volume_section(struct reading *r, const char *name)
 		return NULL;
 	}
 	v = &c->volume[c->nr_volumes++];
-	strcpy(v->name, name);
+	snprintf(v->name, sizeof(v->name), "%s", name);
 	v->settings = c->policy;
 	return &v->settings;
 }
@@ -321,7 +321,7 @@ static char *feed(char *to, int bytes, void *stream)
 			tell(r, "the line is too long");
 			while ((c = fgetc(r->f)) != EOF && c != '\n')
 				;
-			strcpy(to, "\n");
+			memcpy(to, "\n", 2);
 		}
 	}
 	return got;

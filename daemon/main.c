@@ -127,7 +127,7 @@ static int ask(const char *path, const char *request)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    write(fd, request, strlen(request)) < 0) {
+	    dprintf(fd, "%s\n", request) < 0) {
 		fprintf(stderr, "terraced: %s: %s: is the daemon running?\n", path, strerror(errno));
 		return 1;
 	}
@@ -142,7 +142,8 @@ static int ask(const char *path, const char *request)
 struct options {
 	const char *config, *volume;
 	bool check, verbose, evaluate;
-	char request[128];	/* to a running daemon */
+	const char *asked;	/* of a running daemon */
+	char request[128];
 };
 
 enum { CHECK = 256, STATUS, EXPLAIN, SHOW };
@@ -178,7 +179,7 @@ static int parse(struct options *o, int argc, char **argv)
 		case STATUS:
 		case EXPLAIN:
 		case SHOW:
-			strcpy(o->request, c == STATUS ? "status" : c == SHOW ? "config" : "explain");
+			o->asked = c == STATUS ? "status" : c == SHOW ? "config" : "explain";
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -188,8 +189,11 @@ static int parse(struct options *o, int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind < argc && !strcmp(o->request, "explain"))
-		snprintf(o->request, sizeof(o->request), "explain %.100s", argv[optind++]);
+	if (o->asked) {
+		const char *what = optind < argc && !strcmp(o->asked, "explain") ? argv[optind++] : "";
+
+		snprintf(o->request, sizeof(o->request), "%s%s%.100s", o->asked, *what ? " " : "", what);
+	}
 	return optind < argc ? usage("too many arguments") : 0;
 }
 
@@ -211,7 +215,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (o.request[0])
-		return ask(service.config.socket, strcat(o.request, "\n"));
+		return ask(service.config.socket, o.request);
 	if (o.verbose)
 		service.config.log_level = LOG_LEVEL_DEBUG;
 	log_set_level(service.config.log_level);

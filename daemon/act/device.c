@@ -97,7 +97,7 @@ static int find_disk(struct device *d, const char *name)
 		snprintf(path, sizeof(path), SYSFS "/%s/name", entry->d_name);
 		if (read_line(path, line, sizeof(line)) || strcmp(line, name))
 			continue;
-		strcpy(d->disk, entry->d_name);
+		memcpy(d->disk, entry->d_name, strlen(entry->d_name) + 1);
 		found = 0;
 	}
 	closedir(dir);
@@ -364,7 +364,7 @@ static int say_hello(struct device *d, char *why, size_t bytes)
 	if (errno != EPROTONOSUPPORT)
 		return -errno;
 	snprintf(why, bytes, "the kernel module speaks ABI %u to %u, this program %u to %u: their versions do not fit",
-		 d->hello.min_version, d->hello.max_version, TERRACE_ABI_MIN, TERRACE_ABI_MAX);
+		 d->hello.min_version, d->hello.max_version, (unsigned int)TERRACE_ABI_MIN, (unsigned int)TERRACE_ABI_MAX);
 	return -EPROTONOSUPPORT;
 }
 

@@ -36,9 +36,9 @@ static struct json_object *moves_json(const struct engine *e)
 	struct json_object *o = json_object_new_object();
 
 	for (int why = 0; why < WHYS; why++) {
-		char name[32] = "orders_for_";
+		char name[32];
 
-		strcat(name, why_name((enum why)why));
+		snprintf(name, sizeof(name), "orders_for_%s", why_name((enum why)why));
 		number(o, name, s->orders[why]);
 	}
 	number(o, "under_way", e->under_way);

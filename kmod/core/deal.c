@@ -135,7 +135,7 @@ void tr_deal(struct tr_deal *deal, const void *blocks, u32 nr, bool space)
 	memset(deal->map_list, 0, sizeof(deal->map_list));
 	memset(deal->space_list, 0, sizeof(deal->space_list));
 	for (b = nr; b--;) {
-		const struct terrace_journal_disk *block = blocks + b * TERRACE_BLOCK_BYTES;
+		const struct terrace_journal_disk *block = &deal->blocks[b];
 
 		deal->first_record[b] = tr_jblock_first_record(block);
 		for (i = tr_jblock_nr(block); i--;) {

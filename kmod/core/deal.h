@@ -43,7 +43,7 @@ struct tr_deal_list {
 };
 
 struct tr_deal {
-	const void *blocks;
+	const struct terrace_journal_disk *blocks;
 	u64 first_record[TR_DEAL_BLOCKS];
 	u16 map_slabs, space_slabs;	/* in use */
 	struct tr_deal_list map_list[TR_DEAL_SHARDS], space_list[TR_DEAL_SHARDS];
@@ -81,7 +81,7 @@ static inline u64 tr_deal_seq(const struct tr_deal *deal, u32 at)
 
 static inline void tr_deal_record(const struct tr_deal *deal, u32 at, struct tr_record *record)
 {
-	tr_jblock_record(deal->blocks + at / 128 * TERRACE_BLOCK_BYTES, at % 128, record);
+	tr_jblock_record(&deal->blocks[at / 128], at % 128, record);
 }
 
 /* An entry of a region: its record, whether that decides blocks first .. first+nr-1,
