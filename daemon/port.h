@@ -11,6 +11,7 @@
 #define TERRACE_PORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "terrace.h"
@@ -83,6 +84,8 @@ struct port_ops {
 	int (*results)(struct port *port, struct terrace_result *out, uint32_t most);
 	/* Makes this the driver, or renews that; false gives it back.  -EOPNOTSUPP: older kernel part. */
 	int (*claim)(struct port *port, bool on);
+	/* Who else has the volume's control device open, for people: "cat (pid 17)".  May be NULL. */
+	void (*holders)(struct port *port, char *text, size_t bytes);
 	void (*close)(struct port *port);
 };
 

@@ -33,6 +33,7 @@ struct device {
 	const struct terrace_summary *summary;	/* NULL: not offered */
 	uint64_t tail;
 	bool claimed;
+	char name[64];
 	char disk[32];			/* dm-3 */
 	unsigned int major, minor;
 	uint64_t last_writes[TERRACE_MAX_RESULT_TIERS];
@@ -323,6 +324,54 @@ static int device_claim(struct port *port, bool on)
 	return err == -ENOTTY ? -EOPNOTSUPP : err;
 }
 
+static bool holds(const char *pid, const char *path)
+{
+	char link[600], target[300];
+	struct dirent *entry;
+	bool found = false;
+	DIR *fds;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/fd", pid);
+	fds = opendir(link);
+	while (fds && !found && (entry = readdir(fds))) {
+		ssize_t n;
+
+		snprintf(link, sizeof(link), "/proc/%.20s/fd/%s", pid, entry->d_name);
+		n = readlink(link, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = 0;
+		found = !strcmp(target, path);
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+/* As far as /proc shows it to us. */
+static void device_holders(struct port *port, char *text, size_t bytes)
+{
+	char path[160], line[64];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	size_t used = 0;
+
+	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%s", device_of(port)->name);
+	text[0] = 0;
+	while (proc && (entry = readdir(proc))) {
+		char comm[300];
+
+		if (strtol(entry->d_name, NULL, 10) <= 0 || strtol(entry->d_name, NULL, 10) == getpid() ||
+		    !holds(entry->d_name, path))
+			continue;
+		snprintf(comm, sizeof(comm), "/proc/%.20s/comm", entry->d_name);
+		if (read_line(comm, line, sizeof(line)) || used >= bytes)
+			continue;
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s (pid %.20s)", used ? ", " : "", line,
+					 entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+}
+
 static int device_drain(struct port *port, uint32_t most, port_see_fn see, void *ctx)
 {
 	struct sense *sense = device_of(port)->sense;
@@ -389,7 +438,7 @@ static int map_rings(struct device *d)
 static const struct port_ops device_ops = {
 	.shape = device_shape, .state = device_state, .summaries = device_summaries,
 	.regions = device_regions, .submit = device_submit, .results = device_results,
-	.claim = device_claim, .close = device_close,
+	.claim = device_claim, .holders = device_holders, .close = device_close,
 };
 
 int device_open(const char *name, struct port **out, char *why, size_t bytes)
@@ -404,6 +453,7 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 	}
 	d->ops = device_ops;
 	d->port.ops = &d->ops;
+	snprintf(d->name, sizeof(d->name), "%s", name);
 	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%s", name);
 	d->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (d->fd < 0)

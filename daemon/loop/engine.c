@@ -220,6 +220,27 @@ static bool shelves_short(const struct engine *e)
 	return false;
 }
 
+/* Says once why the volume is not ours, and that it is when that changes. */
+static void tell_claim(struct engine *e, int err)
+{
+	char who[200] = "";
+
+	if (err == e->claim_error)
+		return;
+	if (err == -EBUSY && e->port->ops->holders)
+		e->port->ops->holders(e->port, who, sizeof(who));
+	if (err == -EBUSY)
+		engine_log(e, ENGINE_WARNING, "another process drives this volume%s%s: the orders of both are carried out",
+			   who[0] ? ": " : "", who);
+	else if (err == -EOPNOTSUPP)
+		engine_log(e, ENGINE_NOTICE, "this kernel module knows no driver: its janitor works beside us");
+	else if (err)
+		engine_log(e, ENGINE_WARNING, "the volume cannot be claimed: %s", strerror(-err));
+	else
+		engine_log(e, ENGINE_NOTICE, "the other driver has gone: the volume is claimed");
+	e->claim_error = err;
+}
+
 /* The janitor stays out while we make room, and comes back when we may not. */
 static void claim(struct engine *e)
 {
@@ -230,11 +251,8 @@ static void claim(struct engine *e)
 	if (!want && !e->claimed)
 		return;
 	err = e->port->ops->claim(e->port, want);
-	if (want && err && !e->claim_known)
-		engine_log(e, err == -EOPNOTSUPP ? ENGINE_NOTICE : ENGINE_WARNING,
-			   err == -EBUSY ? "another process drives this volume: the orders of both are carried out" :
-			   "this kernel module knows no driver: its janitor works beside us");
-	e->claim_known = true;
+	if (want)
+		tell_claim(e, err);
 	e->claimed = want && !err;
 }
 

@@ -142,7 +142,8 @@ struct engine {
 	double boost;
 	struct codec_sample gain;	/* what packing gained, learnt from results */
 
-	bool claimed, claim_known;
+	bool claimed;
+	int claim_error;		/* as last told */
 	struct order order[ENGINE_ORDERS];
 	uint32_t under_way;
 	uint64_t cookies;

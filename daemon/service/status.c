@@ -151,6 +151,7 @@ static struct json_object *volume_json(const struct driver *d)
 	text(o, "name", d->name);
 	text(o, "nothing_moves_because", e->idle_because);
 	flag(o, "claimed", e->claimed);
+	text(o, "summaries", e->port->aged ? "mapped" : "region by region");
 	flag(o, "evaluation", e->c.evaluate);
 	number(o, "ticks", e->ticks);
 	real(o, "fast_used", share(e->fast_used, e->fast_blocks));

@@ -12,13 +12,15 @@
  *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear [SECONDS]
  *	orders DEVICE events SECONDS
  *	orders DEVICE claim
+ *	orders DEVICE hold
  *
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
  * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
  * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
- * gives malformed ones; each must be refused. uring tests io_uring commands, claim who may drive. range keeps a hint
+ * gives malformed ones; each must be refused. uring tests io_uring commands, claim who may drive. hold
+ * makes it the driver until it is killed. range keeps a hint
  * for SECONDS; events prints what comes until none came for SECONDS.
  */
 #include <errno.h>
@@ -368,5 +370,7 @@ int main(int argc, char **argv)
 		return do_events(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "claim"))
 		return do_claim(&v, argv[1]);
+	if (!strcmp(argv[2], "hold"))
+		return do_hold(&v);
 	usage();
 }

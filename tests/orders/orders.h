@@ -32,5 +32,6 @@ int do_summary(struct volume *v, int argc, char **argv);
 int do_range(struct volume *v, int argc, char **argv);
 int do_events(struct volume *v, int argc, char **argv);
 int do_claim(struct volume *v, const char *path);
+int do_hold(struct volume *v);
 
 #endif

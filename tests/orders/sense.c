@@ -160,3 +160,13 @@ int do_claim(struct volume *v, const char *path)
 	n += expect("an unknown mark", range(v->fd, 0, 1, 8), -EINVAL);
 	return n ? 1 : 0;
 }
+
+int do_hold(struct volume *v)
+{
+	if (expect("claim", claim(v->fd, 0), 0))
+		return 1;
+	puts("held");
+	fflush(stdout);
+	for (;;)
+		pause();
+}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terraced drives a volume: senses blocks, makes room with packs, keeps what is hot, survives kill -9 with its heat.
+# terraced drives a volume: senses blocks, makes room with packs, keeps and raises what is hot, survives kill -9 with its heat.
 # vm: mode=functional memory=2G timeout=680 build=daemon,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -39,6 +39,8 @@ until_() {
 fill() { dd if=$DATA of="$VOL" bs=1M seek="$1" skip="$1" count="$2" oflag=direct conv=notrunc status=none; }
 heat_up() { dd if="$VOL" of=/dev/null bs=64k count=64 iflag=direct status=none; }
 logged() { grep -qE -e "$1" $LOG; }
+said() { answers && grep -qE -e "$1" /dev/shm/status; }
+sensed_by() { logged "vol: driving: heat by ralt, sensed by ($1), victims by approx" || { cat $LOG; die "not driven, or not sensed by $1"; }; }
 
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 # half random, half zeros: packs gain
@@ -51,7 +53,7 @@ cat > $CONF <<-EOF
 	socket = /dev/shm/socket
 	tick_ms = 50
 	[policy]
-	sense = block
+	sense = auto
 	governor.epoch_ops = 1000000
 	watermark.high = 0.4
 	watermark.low = 0.3
@@ -61,7 +63,7 @@ EOF
 vol_ram 64 512
 vol_format
 # the janitor would make room, too: here only the daemon may
-vol_up stream_kb=0 janitor_high=1000 janitor_low=990
+vol_up stream_kb=0 janitor_high=1000 janitor_low=990 heat_sample=1
 
 # room: the fast tier is below the high mark, thanks to the daemon
 room() {
@@ -72,9 +74,17 @@ room() {
 
 # ---- sense, decide, act ----
 mark volume
+# who is in the way is named; then the daemon drives
+LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" /dev/terrace/vol hold > /dev/shm/held &
+holder=$!
+until_ "the volume is held" grep -q held /dev/shm/held
 start
+until_ "who holds it is told" logged "another process drives this volume: orders \\(pid $holder\\)"
+kill $holder
+wait $holder 2> /dev/null || true
+until_ "the claim" logged "the other driver has gone: the volume is claimed"
 mark started
-logged "vol: driving: heat by ralt, sensed by block, victims by approx" || { cat $LOG; die "not driven, or not sensed"; }
+sensed_by "access|bpf"
 fill 0 4
 for ((i = 0; i < 6; i++)); do heat_up; done
 for ((mb = 4; mb < 36; mb += 4)); do
@@ -96,6 +106,10 @@ logged "decision [0-9]+: (append|merge) region [0-9]+ for room: .*score .* = ben
 rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$daemon/status)
 [ "$rss" -le 65536 ] || die "terraced takes $rss kB of memory"
 cmp -n $((36 << 20)) $DATA "$VOL" || die "data differ"
+# what this kernel offers is in use
+said '"summaries": "mapped"' || die "the summaries are not mapped: $(grep summaries /dev/shm/status)"
+said '"claimed": true' || die "the volume is not claimed"
+expect_fail "claim: EBUSY" from_ram orders /dev/terrace/vol hold
 pass "demoted $(number demoted_blocks) blocks of $packed regions, sensed $(number accesses) accesses, $rss kB resident"
 
 # ---- a wrong configuration changes nothing, a right one takes effect ----
@@ -119,7 +133,10 @@ for round in 1 2; do
 	wait
 	daemon=
 	: > $LOG
+	# the second time with the block layer's tracepoint, as on a kernel without ours
+	[ $round = 1 ] || sed -i 's/^sense = .*/sense = block/' $CONF
 	start
+	sensed_by "$([ $round = 1 ] && echo 'access|bpf' || echo block)"
 	! logged "starts cold" || die "the heat was lost"
 	until_ "room after a kill" room
 done
