@@ -154,7 +154,7 @@ $(BUILD)/orders: $(wildcard tests/orders/*.[ch] uapi/*.h)
 # ---- BPF programs --------------------------------------------------------------
 
 BPF_SRC	:= $(wildcard bpf/*.bpf.c)
-BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Werror -Iuapi -Ibpf -I$(BUILD)/bpf
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -idirafter /usr/include/$(shell $(CC) -print-multiarch) -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Werror -Iuapi -Ibpf -I$(BUILD)/bpf
 
 .PHONY: bpf
 #: make bpf           BPF programs and their skeletons

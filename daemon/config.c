@@ -83,7 +83,7 @@ static const char *sense_word(int i)
 
 const char *sense_kind_name(enum sense_kind kind)
 {
-	static const char *const names[SENSE_KINDS] = { "auto", "access", "block", "none" };
+	static const char *const names[SENSE_KINDS] = { "auto", "bpf", "access", "block", "none" };
 
 	return kind < SENSE_KINDS ? names[kind] : NULL;
 }
@@ -111,7 +111,7 @@ static const char *set_rule(struct settings *s, const char *text)
 static const char *set_sense(struct settings *s, const char *text)
 {
 	int i = s->sense;
-	const char *why = set_word(&i, text, sense_word, "is none of auto, access, block, none");
+	const char *why = set_word(&i, text, sense_word, "is none of auto, bpf, access, block, none");
 
 	s->sense = (enum sense_kind)i;
 	return why;

@@ -28,7 +28,8 @@
 
 enum sense_kind {
 	SENSE_AUTO,		/* the best that works */
-	SENSE_ACCESS,		/* the module's own tracepoint */
+	SENSE_BPF,		/* the module's own tracepoint, gathered by BPF */
+	SENSE_ACCESS,		/* ... through perf */
 	SENSE_BLOCK,		/* the block layer's */
 	SENSE_NONE,
 	SENSE_KINDS,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "act/device.h"
+#include "sense/heat.h"
 #include "sense/trace.h"
 #include "service/service.h"
 
@@ -55,20 +56,36 @@ static int usage(const char *what)
 
 /* ---- volumes ---------------------------------------------------------------------- */
 
-static const char *add_sense(const char *name, const struct settings *settings, struct port *port)
+/* The best that works of those allowed; what does not is told once, with what is used instead. */
+static int open_sense(const char *name, const struct settings *settings, struct port *port,
+		      struct sense **sense, char *why, size_t bytes)
 {
 	unsigned int major = device_major(port), minor = device_minor(port);
+	enum sense_kind kind = settings->sense;
+	int err = -ENOENT;
+
+	if (kind == SENSE_AUTO || kind == SENSE_BPF) {
+		err = heat_open(major, minor, device_heat_sample(port), sense, why, bytes);
+		if (!err && why[0])
+			log_line(LOG_LEVEL_NOTICE, name, "%s", why);
+		if (err && kind == SENSE_AUTO)
+			log_line(LOG_LEVEL_NOTICE, name, "%s: blocks are sensed through perf instead", why);
+	}
+	if (err && (kind == SENSE_AUTO || kind == SENSE_ACCESS))
+		err = trace_open(TRACE_ACCESS, major, minor, device_heat_sample(port), sense, why, bytes);
+	if (err && (kind == SENSE_AUTO || kind == SENSE_BLOCK))
+		err = trace_open(TRACE_BLOCK, major, minor, settings->sampling, sense, why, bytes);
+	return err;
+}
+
+static const char *add_sense(const char *name, const struct settings *settings, struct port *port)
+{
 	struct sense *sense = NULL;
 	char why[200] = "";
-	int err = -ENOENT;
 
 	if (settings->sense == SENSE_NONE)
 		return "none";
-	if (settings->sense != SENSE_BLOCK)
-		err = trace_open(TRACE_ACCESS, major, minor, device_heat_sample(port), &sense, why, sizeof(why));
-	if (err && settings->sense != SENSE_ACCESS)
-		err = trace_open(TRACE_BLOCK, major, minor, settings->sampling, &sense, why, sizeof(why));
-	if (err) {
+	if (open_sense(name, settings, port, &sense, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "blocks cannot be sensed: %s", why);
 		return "none";
 	}

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "terrace.h"
+#include "terrace_bpf.h"
 #include "terrace_format.h"
 
 struct port;
@@ -89,6 +90,13 @@ struct port_ops {
 	void (*close)(struct port *port);
 };
 
+/* What a sense has counted beside the accesses it tells. */
+struct sense_counts {
+	uint64_t reads[TERRACE_HEAT_TIERS];	/* told, by tier */
+	/* requests of the tiers' drives, one in 16: [tier][read, write][bucket], see terrace_bpf.h */
+	uint64_t latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];
+};
+
 /* A sense of single blocks, to be put behind drain (see sense/). */
 struct sense {
 	/* At most @most accesses since the last call; their number or -errno. */
@@ -98,6 +106,7 @@ struct sense {
 	uint32_t sampling;	/* one access in so many is told ... */
 	bool slow_always;	/* ... but every slow read */
 	uint64_t lost;		/* accesses that came faster than they were drained */
+	struct sense_counts counts;
 };
 
 struct port {
@@ -107,6 +116,7 @@ struct port {
 	int fd;				/* readable when results are there; -1: none */
 	double sampling;		/* share of the accesses that drain() gives, (0, 1] ... */
 	bool slow_always;		/* ... but every slow read */
+	const struct sense *sense;	/* behind drain(); NULL: none */
 };
 
 #endif

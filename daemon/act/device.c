@@ -376,6 +376,7 @@ static int device_drain(struct port *port, uint32_t most, port_see_fn see, void 
 {
 	struct sense *sense = device_of(port)->sense;
 
+	port->sampling = 1.0 / sense->sampling;	/* it may adapt */
 	return sense->drain(sense, most, see, ctx);
 }
 
@@ -505,4 +506,5 @@ void device_set_sense(struct port *port, struct sense *sense)
 	d->ops.drain = sense ? device_drain : NULL;
 	d->port.sampling = sense ? 1.0 / sense->sampling : 1;
 	d->port.slow_always = sense && sense->slow_always;
+	d->port.sense = sense;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the status socket tells, as JSON.  Names are kept; new ones may be added. */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -97,6 +98,40 @@ static struct json_object *ghost_json(const struct engine *e)
 	return o;
 }
 
+/* Of the requests of a drive: how many took up to so many µs. */
+static struct json_object *latency_json(const uint64_t *bucket)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (int b = 0; b < TERRACE_HEAT_BUCKETS; b++) {
+		char name[32];
+
+		if (!bucket[b])
+			continue;
+		snprintf(name, sizeof(name), b < TERRACE_HEAT_BUCKETS - 1 ? "%lu" : "more", 1ul << b);
+		number(o, name, bucket[b]);
+	}
+	return o;
+}
+
+static struct json_object *sense_json(const struct sense *sense, uint32_t tiers)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	number(o, "sampling", sense->sampling);
+	number(o, "lost", sense->lost);
+	for (uint32_t t = 0; t < tiers && t < TERRACE_HEAT_TIERS; t++) {
+		struct json_object *tier = json_object_new_object();
+
+		number(tier, "reads_told", sense->counts.reads[t]);
+		json_object_object_add(tier, "read_us", latency_json(sense->counts.latency[t][0]));
+		json_object_object_add(tier, "write_us", latency_json(sense->counts.latency[t][1]));
+		json_object_array_add(list, tier);
+	}
+	json_object_object_add(o, "tiers", list);
+	return o;
+}
+
 static struct json_object *heat_json(const struct driver *d)
 {
 	const struct engine *e = &d->engine;
@@ -104,6 +139,8 @@ static struct json_object *heat_json(const struct driver *d)
 
 	text(o, "kind", heat_kind_name(e->warmth.kind));
 	text(o, "sense", d->sense);
+	if (e->port->sense)
+		json_object_object_add(o, "sensed", sense_json(e->port->sense, e->state.nr_tiers));
 	number(o, "accesses", e->stats.accesses);
 	number(o, "slow_reads", e->stats.slow_reads);
 	number(o, "write_errors", e->warmth.errors);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loads bpf/heat.bpf.c for one volume and drains its tables; see heat.h.
+ *
+ * Two tables per CPU.  A drain reads and empties the ones that were not written since the last
+ * drain, then turns over.  So no table is read before a whole tick has passed since it was last
+ * current, and a program that picked it just before runs for microseconds, with preemption off.
+ * Should a machine be stopped for a tick just there, one access may be lost or told oddly.
+ */
+#include "sense/heat.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "heat.skel.h"
+
+#define QUIET_DRAINS	32	/* before more is looked at again */
+
+struct heat_sense {
+	struct sense sense;
+	struct heat *bpf;
+	char *tables;		/* mapped */
+	size_t bytes, stride;
+	uint32_t cpus;
+	uint32_t base;		/* the module's own sampling */
+	struct heat_pace pace;
+	/* where the drain under way has come to */
+	uint32_t half, cpu, entry;
+	uint32_t fullest, dropped;
+};
+
+/* ---- pure ------------------------------------------------------------------------------- */
+
+void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
+{
+	if (dropped || fullest > TERRACE_HEAT_ENTRIES / 4 * 3) {
+		if (pace->mask < HEAT_MASK_MOST)
+			pace->mask = pace->mask << 1 | 1;
+		pace->quiet = 0;
+		return;
+	}
+	/* Twice as much will fit: not the other way next time. */
+	pace->quiet = fullest < TERRACE_HEAT_ENTRIES / 8 ? pace->quiet + 1 : 0;
+	if (pace->quiet >= QUIET_DRAINS) {
+		pace->mask >>= 1;
+		pace->quiet = 0;
+	}
+}
+
+uint32_t heat_tell(const struct terrace_heat_entry *e, port_see_fn see, void *ctx)
+{
+	struct port_access a = { .block = e->block, .count = e->count, .op = (enum port_op)(e->kind >> 12) };
+
+	if (a.op > PORT_DISCARD || !a.count)
+		return 0;
+	a.where = e->kind & TERRACE_WHERE_NOWHERE ? PORT_NOWHERE :
+		  e->kind & TERRACE_WHERE_SLOW ? PORT_SLOW : PORT_FAST;
+	a.always = a.op == PORT_READ && a.where != PORT_FAST;
+	for (uint32_t i = 0; i < e->hits; i++)
+		see(ctx, &a);
+	return e->hits;
+}
+
+/* ---- draining ------------------------------------------------------------------------------ */
+
+static struct terrace_heat_table *table(const struct heat_sense *h, uint32_t cpu, uint32_t half)
+{
+	return (void *)(h->tables + h->stride * (cpu * 2 + half));
+}
+
+/* What a table has counted, and then it is empty.  Stale slots are harmless: they are compared. */
+static void empty(struct heat_sense *h, struct terrace_heat_table *t)
+{
+	struct sense_counts *c = &h->sense.counts;
+
+	if (t->nr > h->fullest)
+		h->fullest = t->nr;
+	h->dropped += t->dropped;
+	h->sense.lost += t->dropped;
+	for (int tier = 0; tier < TERRACE_HEAT_TIERS; tier++) {
+		c->reads[tier] += t->reads[tier];
+		for (int op = 0; op < 2; op++)
+			for (int b = 0; b < TERRACE_HEAT_BUCKETS; b++)
+				c->latency[tier][op][b] += t->latency[tier][op][b];
+	}
+	memset(t->reads, 0, sizeof(t->reads));
+	memset(t->latency, 0, sizeof(t->latency));
+	t->dropped = 0;
+	t->nr = 0;
+}
+
+/* All tables are read: the other half's turn, at a pace that fits. */
+static void turn(struct heat_sense *h)
+{
+	heat_adapt(&h->pace, h->fullest, h->dropped);
+	h->sense.sampling = h->base * (h->pace.mask + 1);
+	h->fullest = h->dropped = h->cpu = h->entry = 0;
+	h->bpf->bss->mask = h->pace.mask;
+	__atomic_store_n(&h->bpf->bss->half, h->half, __ATOMIC_RELEASE);
+	h->half ^= 1;
+}
+
+static int heat_drain(struct sense *sense, uint32_t most, port_see_fn see, void *ctx)
+{
+	struct heat_sense *h = (struct heat_sense *)sense;
+	uint32_t n = 0;
+
+	for (; h->cpu < h->cpus; h->cpu++, h->entry = 0) {
+		struct terrace_heat_table *t = table(h, h->cpu, h->half);
+		uint32_t nr = t->nr < TERRACE_HEAT_ENTRIES ? t->nr : TERRACE_HEAT_ENTRIES;
+
+		while (h->entry < nr) {
+			if (n >= most)
+				return (int)n;
+			n += heat_tell(&t->entry[h->entry++], see, ctx);
+		}
+		empty(h, t);
+	}
+	turn(h);
+	return (int)n;
+}
+
+static void heat_close(struct sense *sense)
+{
+	struct heat_sense *h = (struct heat_sense *)sense;
+
+	if (h->tables)
+		munmap(h->tables, h->bytes);
+	heat__destroy(h->bpf);
+	free(h);
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* libbpf tells much; what matters is said in one line by who asked. */
+static int silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int load(struct heat_sense *h, uint32_t dev, const uint32_t *disk, bool timed)
+{
+	int err;
+
+	h->bpf = heat__open();
+	if (!h->bpf)
+		return -errno;
+	h->bpf->rodata->volume_dev = dev;
+	memcpy((void *)h->bpf->rodata->tier_disk, disk, sizeof(h->bpf->rodata->tier_disk));
+	bpf_program__set_autoload(h->bpf->progs.heat_complete, timed);
+	err = bpf_map__set_max_entries(h->bpf->maps.heat, h->cpus * 2);
+	if (!err)
+		err = heat__load(h->bpf);
+	if (!err)
+		err = heat__attach(h->bpf);
+	if (err) {
+		heat__destroy(h->bpf);
+		h->bpf = NULL;
+	}
+	return err;
+}
+
+static int map_tables(struct heat_sense *h)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	h->stride = (sizeof(struct terrace_heat_table) + 7) & ~(size_t)7;	/* as the kernel rounds */
+	h->bytes = (h->stride * h->cpus * 2 + page - 1) & ~(page - 1);
+	h->tables = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(h->bpf->maps.heat), 0);
+	if (h->tables != MAP_FAILED)
+		return 0;
+	h->tables = NULL;
+	return -errno;
+}
+
+static int start(struct heat_sense *h, unsigned int major, unsigned int minor, char *why, size_t bytes)
+{
+	uint32_t disk[TERRACE_HEAT_TIERS], dev = major << 20 | minor;
+	bool timed = heat_disks(major, minor, disk) > 0;
+	int err = load(h, dev, disk, timed);
+
+	if (err && timed) {
+		int without = load(h, dev, disk, false);
+
+		if (!without)
+			snprintf(why, bytes, "no latencies of drives: the kernel refuses their program: %s",
+				 strerror(-err));
+		err = without;
+	}
+	return err ? err : map_tables(h);
+}
+
+int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
+	      char *why, size_t bytes)
+{
+	struct heat_sense *h = calloc(1, sizeof(*h));
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	why[0] = 0;
+	libbpf_set_print(silent);
+	if (!h || cpus < 1) {
+		free(h);
+		return -ENOMEM;
+	}
+	h->cpus = (uint32_t)cpus;
+	h->base = sampling ? sampling : 1;
+	h->half = 1;	/* the programs begin with 0 */
+	h->sense = (struct sense){
+		.drain = heat_drain, .close = heat_close, .sampling = h->base, .name = "bpf",
+		.slow_always = true,
+	};
+	err = start(h, major, minor, why, bytes);
+	if (err) {
+		snprintf(why, bytes, "the kernel refuses BPF programs: %s", strerror(-err));
+		heat_close(&h->sense);
+		return err;
+	}
+	*out = &h->sense;
+	return 0;
+}

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What sensing block heat costs an I/O: through BPF, and through perf beside it.
+# bench: mode=vtime memory=3G timeout=600
+#
+# One instruction is one nanosecond. Each figure is the time per 4 KiB read hit
+# with terraced sensing, less that of the same run with terraced not sensing: it
+# holds the program, the drain and what the daemon does with each access (heat,
+# ghost cache). Sampling 1 is the worst setting there is.
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/bench/bars.bash"
+
+IOS=${IOS:-200000}
+MB=112
+CONF=/dev/shm/terraced.conf
+declare -A NS
+
+in_ram fio dmsetup
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced
+
+# measure KEY SENSE QD SAMPLE: nanoseconds per read hit, into NS[KEY]
+measure() {
+	local daemon tries
+	vol_message set "heat_sample=$4"
+	cat > $CONF <<-TEXT
+		[daemon]
+		state_directory = /dev/shm/state-$1
+		socket = /dev/shm/socket
+		[policy]
+		sense = $2
+		evaluate = yes
+	TEXT
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF 2> /dev/shm/log &
+	daemon=$!
+	for ((tries = 0; tries < 100; tries++)); do
+		if from_ram terraced --config $CONF --status > /dev/shm/status 2> /dev/null; then break; fi
+		sleep 0.1
+	done
+	grep -q "vol: driving.*sensed by $2" /dev/shm/log || die "not sensed by $2: $(cat /dev/shm/log)"
+	sleep 1
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
+		--norandommap --randrepeat=0 --randseed="$3" --io_size=$((IOS * 4))k --output-format=json --output=/dev/shm/o.json > /dev/null
+	NS[$1]=$(awk -v ios="$IOS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json)
+	from_ram terraced --config $CONF --status > /dev/shm/status
+	echo "# $1: ${NS[$1]} ns; $(sed -n 's/^ *"\(sampling\|lost\|accesses\)": \([0-9]*\),/\1 \2/p' /dev/shm/status | paste -sd' ')"
+	kill $daemon
+	wait $daemon
+}
+
+mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
+mkram tfast 256
+mkram tslow 320
+VOL_DRIVES=(/dev/ram/tfast /dev/ram/tslow)
+dd if=/dev/zero of=/dev/ram/tfast bs=1M count=256 oflag=direct status=none
+vol_format --journal 16M --tier optane:slots:atomic=/dev/ram/tfast --tier hdd:shelves:atomic=/dev/ram/tslow
+vol_up stream_kb=0
+dd if=/dev/zero of="$VOL" bs=64k count=$((MB * 16)) oflag=direct status=none
+vol_message checkpoint
+sleep 10	# the idle checkpoint and the lazy mirror's copy are done
+
+for qd in 1 32; do
+	measure none-$qd none $qd 16
+	for sense in bpf access; do
+		measure $sense-$qd-16 $sense $qd 16
+		measure $sense-$qd-1 $sense $qd 1
+	done
+	bar "BPF, default sampling (1 in 16), QD$qd" $((NS[bpf-$qd-16] - NS[none-$qd])) ns 150
+	figure "... through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
+	figure "BPF, every access, QD$qd" $((NS[bpf-$qd-1] - NS[none-$qd])) ns
+	figure "... through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
+	bar "BPF, every access, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
+done
+bars_end

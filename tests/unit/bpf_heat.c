@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The BPF sense of block heat: its entries as accesses, its pace. */
+#include "policy_lib.h"
+
+#include "sense/heat.h"
+
+static void seen(void *ctx, const struct port_access *a)
+{
+	struct port_access *last = ctx;
+
+	*last = *a;
+}
+
+static struct terrace_heat_entry entry(uint32_t op, uint32_t where, uint16_t hits)
+{
+	return (struct terrace_heat_entry){ .block = 77, .count = 4, .kind = (uint16_t)(where | op << 12), .hits = hits };
+}
+
+static void tells_entries(void **state)
+{
+	static const struct {
+		uint32_t op, where;
+		enum port_where wanted;
+		bool always;
+	} known[] = {
+		{ TERRACE_OP_READ, 0, PORT_FAST, false },
+		{ TERRACE_OP_READ, 1 | TERRACE_WHERE_SLOW, PORT_SLOW, true },
+		{ TERRACE_OP_READ, 1 | TERRACE_WHERE_SLOW | TERRACE_WHERE_PACKED, PORT_SLOW, true },
+		{ TERRACE_OP_READ, TERRACE_WHERE_NOWHERE, PORT_NOWHERE, true },
+		{ TERRACE_OP_WRITE, 0, PORT_FAST, false },
+		{ TERRACE_OP_DISCARD, TERRACE_WHERE_NOWHERE, PORT_NOWHERE, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct terrace_heat_entry e = entry(known[i].op, known[i].where, 3);
+		struct port_access a = { 0 };
+
+		assert_int_equal(heat_tell(&e, seen, &a), 3);
+		assert_int_equal(a.block, 77);
+		assert_int_equal(a.count, 4);
+		assert_int_equal(a.op, known[i].op);
+		assert_int_equal(a.where, known[i].wanted);
+		assert_int_equal(a.always, known[i].always);
+	}
+}
+
+/* Torn or damaged ones tell nothing. */
+static void leaves_nonsense_out(void **state)
+{
+	struct terrace_heat_entry e = entry(9, 0, 3);
+	struct port_access a;
+
+	(void)state;
+	assert_int_equal(heat_tell(&e, seen, &a), 0);
+	e = entry(TERRACE_OP_READ, 0, 3);
+	e.count = 0;
+	assert_int_equal(heat_tell(&e, seen, &a), 0);
+}
+
+static void keeps_pace(void **state)
+{
+	struct heat_pace p = { 0 };
+
+	(void)state;
+	heat_adapt(&p, TERRACE_HEAT_ENTRIES / 2, 0);
+	assert_int_equal(p.mask, 0);
+	heat_adapt(&p, TERRACE_HEAT_ENTRIES, 0);
+	assert_int_equal(p.mask, 1);
+	for (int i = 0; i < 20; i++)
+		heat_adapt(&p, TERRACE_HEAT_ENTRIES, 1000);
+	assert_int_equal(p.mask, HEAT_MASK_MOST);
+	/* back, but not at once, and not if twice as much would not fit */
+	for (int i = 0; i < 1000; i++)
+		heat_adapt(&p, TERRACE_HEAT_ENTRIES / 4, 0);
+	assert_int_equal(p.mask, HEAT_MASK_MOST);
+	heat_adapt(&p, 0, 0);
+	assert_int_equal(p.mask, HEAT_MASK_MOST);
+	for (int i = 0; i < 1000; i++)
+		heat_adapt(&p, 0, 0);
+	assert_int_equal(p.mask, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_entries),
+		cmocka_unit_test(leaves_nonsense_out),
+		cmocka_unit_test(keeps_pace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

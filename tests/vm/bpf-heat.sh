@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Block heat through BPF: what was read and where, drives' latencies, sampling under a flood, and what happens where BPF is refused.
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced orders
+LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status
+daemon=
+trap 'cp $LOG $STATUS "$OUT/" 2> /dev/null || true' EXIT
+
+config() {
+	cat > $CONF <<-TEXT
+		[daemon]
+		state_directory = /dev/shm/state
+		socket = /dev/shm/socket
+		tick_ms = $1
+		[policy]
+		sense = $2
+		# looks, but moves nothing
+		evaluate = yes
+	TEXT
+}
+# sense_by WORD... : the daemon, started by WORD...
+sense_by() {
+	: > $LOG
+	LD_LIBRARY_PATH=$RAM/lib "$@" "$RAM/terraced" --config $CONF >> $LOG 2>&1 &
+	daemon=$!
+	until_ "terraced answers" answers
+}
+stop() {
+	kill $daemon
+	wait $daemon || die "terraced ends with $?: $(tail -5 $LOG)"
+	daemon=
+}
+answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
+logged() { grep -qE -e "$1" $LOG; }
+# number NAME: the first of that name in the status
+number() { answers && sed -n "s/^ *\"$1\": *\([0-9.]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
+is() { [ "$(number "$1")" -eq "$2" ]; }
+at_least() { [ "$(number "$1")" -ge "$2" ]; }
+until_() {
+	local what=$1 tries
+	shift
+	for ((tries = 0; tries < 400; tries++)); do
+		if "$@"; then return; fi
+		[ -z "$daemon" ] || kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
+		sleep 0.2
+	done
+	tail -40 $LOG
+	cat $STATUS
+	die "$what: never"
+}
+timed_both() { answers && [ "$(grep -A1 '"read_us": *{' $STATUS | grep -c '"[0-9]*": *[1-9]')" = 2 ]; }
+rand_read() { fio_ --name=r --filename="$VOL" --rw=randread --bs=4k --direct=1 --size="$1" --io_size="$2" --randrepeat=0 "${@:3}" > /dev/null; }
+
+mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
+in_ram fio
+vol_ram 96 512
+vol_format
+vol_up stream_kb=0 heat_sample=1
+dd if=/dev/urandom of="$VOL" bs=1M count=64 oflag=direct status=none
+from_ram orders /dev/terrace/vol move 0 append tier_down=1 codec=lz4 > /dev/null
+
+# ---- each access once, with its tier; repeats are counted ----
+config 50 auto
+sense_by
+logged "vol: driving.*sensed by bpf" || { cat $LOG; die "not by BPF"; }
+for ((i = 0; i < 3; i++)); do dd if="$VOL" of=/dev/null bs=4k skip=8000 count=100 iflag=direct status=none; done
+until_ "300 fast reads" is accesses 300
+check_eq "slow reads" "$(number slow_reads)" 0
+dd if="$VOL" of=/dev/null bs=4k skip=100 count=50 iflag=direct status=none
+until_ "50 slow reads" is slow_reads 50
+dd if="$VOL" of=/dev/null bs=64k skip=200 count=16 iflag=direct status=none
+until_ "a scan's 256 blocks" is accesses 606
+dd if=/dev/zero of="$VOL" bs=4k seek=8000 count=10 oflag=direct conv=notrunc status=none
+until_ "writes" is accesses 616
+check_eq "lost" "$(number lost)" 0
+check_eq "sampling" "$(number sampling)" 1
+read -r fast slow <<< "$(answers && sed -n 's/^ *"reads_told": *\([0-9]*\),/\1/p' $STATUS | paste -sd' ')"
+# a read whose blocks lie apart is told in parts
+[[ $fast -ge 316 && $slow = 50 ]] || die "reads told: $fast fast and $slow slow, wanted 316 and 50"
+rand_read 64M 4M
+until_ "latencies of both drives" timed_both
+pass "accesses, tiers and latencies: $(grep -A3 '"read_us"' $STATUS | tr -d '\n ')"
+stop
+
+# ---- a flood between two drains is thinned, slow reads are not ----
+config 1000 bpf
+sense_by
+rand_read 60M 200M --offset=4M --numjobs=2 &
+flood=$!
+until_ "thinned" at_least sampling 4
+[ "$(number lost)" -gt 0 ] || die "nothing was lost in a flood"
+slow=$(number slow_reads)
+for ((i = 0; i < 2; i++)); do dd if="$VOL" of=/dev/null bs=4k skip=100 count=50 iflag=direct status=none; done
+wait $flood
+until_ "slow reads in a flood" at_least slow_reads $((slow + 50))
+pass "a flood is thinned to 1 in $(number sampling), $(number lost) lost, slow reads are told"
+stop
+
+# ---- without BPF: one line, and perf ----
+echo -1 > /proc/sys/kernel/perf_event_paranoid
+config 50 auto
+sense_by setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin
+[ "$(grep -cv '^terraced: vol: ' $LOG)" = 0 ] || { cat $LOG; die "libraries print"; }
+check_eq "lines about it" "$(grep -c 'vol: the kernel refuses BPF programs: .*: blocks are sensed through perf instead' $LOG)" 1
+logged "vol: driving.*sensed by access" || { cat $LOG; die "no fallback"; }
+dd if="$VOL" of=/dev/null bs=4k skip=8000 count=100 iflag=direct status=none
+until_ "100 fast reads" is accesses 100
+stop
+config 50 bpf
+sense_by setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin
+logged "vol: blocks cannot be sensed: the kernel refuses BPF programs: Operation not permitted" || { cat $LOG; die "not told"; }
+stop
+pass "where BPF is refused it is told once, and perf does"
+vol_down

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * What BPF programs and the daemon share.  Includes nothing: fixed-width types
+ * (linux/types.h, or vmlinux.h) come first.
+ */
+#ifndef _UAPI_TERRACE_BPF_H
+#define _UAPI_TERRACE_BPF_H
+
+/* --- heat: accesses of one volume ---------------------------------------------- */
+
+#define TERRACE_HEAT_ENTRIES	4096u	/* of a table; a power of two */
+#define TERRACE_HEAT_SLOTS	2048u	/* of its index; a power of two */
+#define TERRACE_HEAT_MERGE	1024u	/* blocks: what continues the last entry is added up to this */
+#define TERRACE_HEAT_TIERS	8
+#define TERRACE_HEAT_BUCKETS	24	/* bucket b: up to 2^b µs, the last: all above */
+
+struct terrace_heat_entry {
+	__u64	block;
+	__u32	count;		/* blocks */
+	__u16	kind;		/* TERRACE_WHERE_*, op << 12 */
+	__u16	hits;		/* the same range, so many times */
+};
+
+/*
+ * One CPU writes it, without locks.  There are two for each CPU: while one is
+ * filled, the other is read and emptied.
+ */
+struct terrace_heat_table {
+	__u32	nr;		/* entries */
+	__u32	dropped;	/* accesses that found no room */
+	__u32	skipped;	/* counts accesses that may be sampled away */
+	__u32	completed;	/* counts requests of drives */
+	__u32	reads[TERRACE_HEAT_TIERS];	/* told, by tier */
+	__u32	latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];	/* reads, writes */
+	__u16	slot[TERRACE_HEAT_SLOTS];	/* hash of an entry -> its number; may be stale */
+	struct terrace_heat_entry entry[TERRACE_HEAT_ENTRIES];
+};
+
+/* --- files: what happens to those of watched filesystems --------------------------- */
+
+enum terrace_file_what {
+	TERRACE_FILE_CREATED	= 1,	/* name, parent */
+	TERRACE_FILE_WRITTEN	= 2,	/* [from, to), in a row; told every TERRACE_FILE_STEP */
+	TERRACE_FILE_READ	= 3,	/* [from, to), in a row, by this thread; told likewise */
+	TERRACE_FILE_SYNCED	= 4,
+	TERRACE_FILE_CLOSED	= 5,	/* by its last writer; size, flags */
+	TERRACE_FILE_RENAMED	= 6,	/* new name, new parent */
+	TERRACE_FILE_UNLINKED	= 7,	/* one name less; size: links that are left */
+	TERRACE_FILE_DIED	= 8,	/* the inode is gone, with no name left */
+	TERRACE_FILE_WHATS,
+};
+
+#define TERRACE_FILE_STEP	131072u	/* bytes */
+#define TERRACE_FILE_NAME	48
+
+/* flags */
+#define TERRACE_FILE_ASTRAY	(1u << 0)	/* was not only appended to */
+
+struct terrace_file_event {
+	__u64	nanoseconds;		/*   0: CLOCK_MONOTONIC */
+	__u64	inode;			/*   8 */
+	__u32	generation;		/*  16: of the inode */
+	__u32	dev;			/*  20: of the filesystem, as the kernel numbers it */
+	__u32	thread;			/*  24 */
+	__u32	process;		/*  28 */
+	__u64	from;			/*  32 */
+	__u64	to;			/*  40 */
+	__u64	size;			/*  48: of the file, now */
+	__u64	parent;			/*  56: inode of the folder */
+	__u8	what;			/*  64: enum terrace_file_what */
+	__u8	reserved0;		/*  65 */
+	__u16	reserved1;		/*  66 */
+	__u32	flags;			/*  68 */
+	char	name[TERRACE_FILE_NAME];	/*  72: cut if longer */
+};					/* 120 */
+
+#endif
