@@ -38,14 +38,14 @@ struct heat_sense {
 
 void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
 {
-	if (dropped || fullest > TERRACE_HEAT_ENTRIES / 4 * 3) {
+	if (dropped || fullest > HEAT_BUSY) {
 		if (pace->mask < HEAT_MASK_MOST)
 			pace->mask = pace->mask << 1 | 1;
 		pace->quiet = 0;
 		return;
 	}
 	/* Twice as much will fit: not the other way next time. */
-	pace->quiet = fullest < TERRACE_HEAT_ENTRIES / 8 ? pace->quiet + 1 : 0;
+	pace->quiet = fullest < HEAT_BUSY / 4 ? pace->quiet + 1 : 0;
 	if (pace->quiet >= QUIET_DRAINS) {
 		pace->mask >>= 1;
 		pace->quiet = 0;

@@ -3,8 +3,9 @@
  * Block accesses through BPF: bpf/heat.bpf.c gathers them in tables of each CPU, which are
  * drained here once a tick.  Costs an I/O a fraction of what a record in a perf ring does.
  *
- * Tables that fill up make the program keep only one in 2, 4, … 64 of what may be sampled away;
- * `sampling` of the sense follows.  What finds no room all the same is counted as lost.
+ * Tables that fill up, or would keep the daemon busy, make the program keep only one in 2, 4, … 64
+ * of what may be sampled away; `sampling` of the sense follows.  What finds no room all the same is
+ * counted as lost.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
@@ -27,6 +28,7 @@ int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 /* --- for its test ------------------------------------------------------------------- */
 
 #define HEAT_MASK_MOST	63u	/* one in 64 */
+#define HEAT_BUSY	1024u	/* entries: the daemon's work with each is the larger part of the cost */
 
 struct heat_pace {
 	uint32_t mask;	/* one access in mask + 1 is kept */

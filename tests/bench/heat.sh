@@ -3,10 +3,12 @@
 # What sensing block heat costs an I/O: through BPF, and through perf beside it.
 # bench: mode=vtime memory=3G timeout=600
 #
-# One instruction is one nanosecond. Each figure is the time per 4 KiB read hit
-# with terraced sensing, less that of the same run with terraced not sensing: it
-# holds the program, the drain and what the daemon does with each access (heat,
-# ghost cache). Sampling 1 is the worst setting there is.
+# One instruction is one nanosecond, on one CPU. Each figure is the time per 4 KiB
+# read hit with terraced sensing, less that of the same run with terraced not
+# sensing. Stopped (SIGSTOP) meanwhile, it costs what runs within the I/Os: that
+# is the sensing. Running, it drains and does with each access what it is for
+# (heat, ghost cache). Sampling 1 is the worst setting there is.
+# shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
@@ -19,7 +21,7 @@ declare -A NS
 in_ram fio dmsetup
 PATH=$TERRACE_TREE/build:$PATH in_ram terraced
 
-# measure KEY SENSE QD SAMPLE: nanoseconds per read hit, into NS[KEY]
+# measure KEY SENSE QD SAMPLE [stopped]: nanoseconds per read hit, into NS[KEY]
 measure() {
 	local daemon tries
 	vol_message set "heat_sample=$4"
@@ -39,9 +41,11 @@ measure() {
 	done
 	grep -q "vol: driving.*sensed by $2" /dev/shm/log || die "not sensed by $2: $(cat /dev/shm/log)"
 	sleep 1
+	[ -z "${5-}" ] || kill -STOP $daemon
 	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
 		--norandommap --randrepeat=0 --randseed="$3" --io_size=$((IOS * 4))k --output-format=json --output=/dev/shm/o.json > /dev/null
 	NS[$1]=$(awk -v ios="$IOS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json)
+	kill -CONT $daemon
 	from_ram terraced --config $CONF --status > /dev/shm/status
 	echo "# $1: ${NS[$1]} ns; $(sed -n 's/^ *"\(sampling\|lost\|accesses\)": \([0-9]*\),/\1 \2/p' /dev/shm/status | paste -sd' ')"
 	kill $daemon
@@ -65,10 +69,15 @@ for qd in 1 32; do
 		measure $sense-$qd-16 $sense $qd 16
 		measure $sense-$qd-1 $sense $qd 1
 	done
-	bar "BPF, default sampling (1 in 16), QD$qd" $((NS[bpf-$qd-16] - NS[none-$qd])) ns 150
-	figure "... through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
-	figure "BPF, every access, QD$qd" $((NS[bpf-$qd-1] - NS[none-$qd])) ns
-	figure "... through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
-	bar "BPF, every access, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
+	measure still-$qd none $qd 16 stopped
+	measure alone-$qd-16 bpf $qd 16 stopped
+	measure alone-$qd-1 bpf $qd 1 stopped
+	bar "within the I/O, default sampling (1 in 16), QD$qd" $((NS[alone-$qd-16] - NS[still-$qd])) ns 150
+	figure "... and all that terraced does with it" $((NS[bpf-$qd-16] - NS[none-$qd])) ns
+	figure "... the same through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
+	figure "within the I/O, every access, QD$qd" $((NS[alone-$qd-1] - NS[still-$qd])) ns
+	figure "... and all that terraced does with it" $((NS[bpf-$qd-1] - NS[none-$qd])) ns
+	figure "... the same through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
+	bar "every access, with terraced's work, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
 done
 bars_end

@@ -63,16 +63,16 @@ static void keeps_pace(void **state)
 	struct heat_pace p = { 0 };
 
 	(void)state;
-	heat_adapt(&p, TERRACE_HEAT_ENTRIES / 2, 0);
+	heat_adapt(&p, HEAT_BUSY, 0);
 	assert_int_equal(p.mask, 0);
-	heat_adapt(&p, TERRACE_HEAT_ENTRIES, 0);
+	heat_adapt(&p, HEAT_BUSY + 1, 0);
 	assert_int_equal(p.mask, 1);
 	for (int i = 0; i < 20; i++)
 		heat_adapt(&p, TERRACE_HEAT_ENTRIES, 1000);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
 	/* back, but not at once, and not if twice as much would not fit */
 	for (int i = 0; i < 1000; i++)
-		heat_adapt(&p, TERRACE_HEAT_ENTRIES / 4, 0);
+		heat_adapt(&p, HEAT_BUSY / 4, 0);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
 	heat_adapt(&p, 0, 0);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
