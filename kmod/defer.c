@@ -29,6 +29,10 @@ static void parent_put(struct tr_io *parent)
 
 	if (!atomic_dec_and_test(&parent->pending))
 		return;
+	if (unlikely(parent->status) && tr_rescuable(parent, bio, parent->status)) {
+		tr_rescue(parent->tr, bio);
+		return;
+	}
 	bio->bi_status = parent->status;
 	if (parent->commit && !parent->status)
 		tr_commit_fua(parent->tr, bio);
@@ -125,6 +129,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	if (bio_op(bio) == REQ_OP_WRITE)
 		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0) |
 		       (tr_is_cold(tr, block) ? TR_HOW_STREAM : 0);
+	else if (tr_io_of(bio)->rescue)
+		how |= TR_HOW_PACK;
 
 	rcu_read_lock();
 	verdict = tr_route(tr, &io, block, &nr, how, &ref);
@@ -178,7 +184,7 @@ static void walk_fn(struct work_struct *work)
 	parent_put(parent);
 }
 
-void tr_defer(struct terrace *tr, struct bio *bio)
+static void walk_later(struct terrace *tr, struct bio *bio)
 {
 	struct tr_io *io = tr_io_of(bio);
 
@@ -188,6 +194,25 @@ void tr_defer(struct terrace *tr, struct bio *bio)
 	atomic_set(&io->pending, 1);
 	INIT_WORK(&io->work, walk_fn);
 	queue_work(tr->io_wq, &io->work);
+}
+
+void tr_defer(struct terrace *tr, struct bio *bio)
+{
+	struct tr_io *io = tr_io_of(bio);
+
+	io->rescue = false;
+	io->iter = bio->bi_iter;
+	walk_later(tr, bio);
+}
+
+void tr_rescue(struct terrace *tr, struct bio *bio)
+{
+	struct tr_io *io = tr_io_of(bio);
+
+	io->rescue = true;
+	bio->bi_iter = io->iter;
+	bio->bi_status = BLK_STS_OK;
+	walk_later(tr, bio);
 }
 
 /* --- no room --------------------------------------------------------------------------- */

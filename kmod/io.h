@@ -23,6 +23,7 @@ enum tr_verdict {
 #define TR_HOW_FUA	(1u << 1)
 #define TR_HOW_STREAM	(1u << 2)
 #define TR_HOW_DEFERRED	(1u << 3)	/* may end after a commit */
+#define TR_HOW_PACK	(1u << 4)	/* from the pack, even if there is a clean copy */
 
 /*
  * Routes up to *@nr blocks from @block, which lie in one region; *@nr becomes

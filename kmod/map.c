@@ -56,8 +56,13 @@ static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 plac
 		return TR_ZERO;
 	}
 	tier = &tr->tier[tr_place_tier(place)];
-	if (unlikely(tier->missing))	/* of a clean copy the pack serves */
-		return ref->id ? route_packed(tr, io, ref->place, how) : TR_ERROR;
+	/* of a clean copy that is missing, or failed, the pack serves */
+	if (unlikely(tier->missing || (how & TR_HOW_PACK))) {
+		if (ref->id)
+			return route_packed(tr, io, ref->place, how);
+		if (tier->missing)
+			return TR_ERROR;
+	}
 	this_cpu_inc(tr->stats->reads[tier->number]);
 	return go(io, tier, TR_IO_READ, tr_place_index(place));
 }
@@ -225,7 +230,8 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 	do {
 		seq = read_seqcount_begin(&region->seq);
 		n = tr_leaf_run(&region->leaf, i, *nr, &place);
-		if (place == TR_NO_PLACE || (how & TR_HOW_WRITE) || unlikely(tr->tier_missing))
+		if (place == TR_NO_PLACE || (how & (TR_HOW_WRITE | TR_HOW_PACK)) ||
+		    unlikely(tr->tier_missing))
 			n = tr_region_find_pack(region, i, n, ref);
 		flags = READ_ONCE(region->flags);
 	} while (read_seqcount_retry(&region->seq, seq));
@@ -318,6 +324,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 
 	io->kind = TR_IO_NONE;
 	io->commit = false;
+	io->rescue = false;
 	io->tr = tr;
 	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
@@ -341,6 +348,8 @@ int tr_map(struct terrace *tr, struct bio *bio)
 			dm_accept_partial_bio(bio, nr * TERRACE_BLOCK_SECTORS);
 		tr_sense(tr, bio, block, nr, how & TR_HOW_WRITE ? TERRACE_OP_WRITE : TERRACE_OP_READ,
 			 tr_where(tr, io->tier));
+		if (!(how & TR_HOW_WRITE))
+			io->iter = bio->bi_iter;
 		bio_set_dev(bio, tr->tier[io->tier].bdev);
 		bio->bi_iter.bi_sector = tr_io_sector(tr, io);
 		return DM_MAPIO_REMAPPED;

@@ -95,8 +95,14 @@ static int terrace_map(struct dm_target *ti, struct bio *bio)
 
 static int terrace_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
 {
-	tr_io_end(tr_io_of(bio), *error);
-	return DM_ENDIO_DONE;
+	struct tr_io *io = tr_io_of(bio);
+	bool rescue = unlikely(*error) && io->kind == TR_IO_READ && tr_rescuable(io, bio, *error);
+
+	tr_io_end(io, *error);
+	if (likely(!rescue))
+		return DM_ENDIO_DONE;
+	tr_rescue(io->tr, bio);
+	return DM_ENDIO_INCOMPLETE;
 }
 
 static int terrace_preresume(struct dm_target *ti)

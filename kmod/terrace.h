@@ -155,12 +155,14 @@ struct tr_io {
 	u8 epoch;
 	bool counted;		/* in the tier's epoch */
 	bool commit;		/* ends only after the next commit (FUA) */
+	bool rescue;		/* a failed read on its second way (rescue.c) */
 	u16 i, nr;		/* blocks within the region */
 	u16 credits;		/* journal records reserved */
 	struct tr_region *region; /* pinned, for NEW */
 	u64 index;		/* tier-relative, of the first block */
 	u64 seq;		/* record that must be durable before a FUA ends */
 
+	struct bvec_iter iter;	/* reads: what was asked for */
 	struct tr_io *parent;	/* pieces only */
 	atomic_t pending;	/* parents: pieces under way */
 	blk_status_t status;
@@ -169,6 +171,11 @@ struct tr_io {
 };
 
 void tr_defer(struct terrace *tr, struct bio *bio);
+/* A read that failed with @status: may the packs of its blocks still serve? Then it
+ * goes its way again. Any context.
+ */
+bool tr_rescuable(const struct tr_io *io, const struct bio *bio, blk_status_t status);
+void tr_rescue(struct terrace *tr, struct bio *bio);
 void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
 void tr_room_made(struct terrace *tr);
 void tr_requeue_waiters(struct terrace *tr);
