@@ -3,45 +3,17 @@
  * Cleaning a shelf: what lives on it is written to the end of the moves' open
  * shelf; it is free when the last of it has gone.
  *
- * Whose blocks lie there? Loose ones are named by the shelf's owner table or
- * owner blocks, packs say it themselves. Both are hints from an earlier time:
- * what counts is the map, at which each region's move looks.
+ * Whose blocks lie there? Loose ones (sweep.c) are named by the shelf's owner
+ * table or owner blocks, packs say it themselves. Both are hints from an earlier
+ * time: what counts is the map, at which each region's move looks.
  */
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/vmalloc.h>
 
 #include "order.h"
 #include "packs.h"
 
 #define SCAN_BLOCKS	32		/* read at once in search of packs */
-
-static int by_number(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x == y ? 0 : x < y ? -1 : 1;
-}
-
-/*
- * The regions that a shelf's blocks belong to, from its owner table, or, when
- * the shelf was open in a crash, from the owner blocks in it. Owners may be
- * long gone from here; the move looks at the map.
- */
-static u32 shelf_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *number)
-{
-	u64 regions = tr_nr_regions(tr);
-	u32 nr, k, out = 0;
-
-	nr = tr_shelf_owners(tr, tier, chunk, number);
-	for (k = 0; k < nr; k++)
-		number[k] >>= TERRACE_REGION_SHIFT;
-	sort(number, nr, sizeof(*number), by_number, NULL);
-	for (k = 0; k < nr; k++)
-		if (number[k] < regions && (!out || number[out - 1] != number[k]))
-			number[out++] = number[k];
-	return out;
-}
 
 /* --- packs ---------------------------------------------------------------- */
 
@@ -82,9 +54,11 @@ static void note(struct found *found, u32 *nr, const struct tr_pack_head *head)
 	found[(*nr)++] = (struct found){ .region = head->region, .head = *head };
 }
 
-/* The regions that have packs on the shelf. -ENOMEM, or an error of the drive. */
-static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct found *found,
-		      u32 max, u32 *nr)
+/* The regions that have packs on the shelf, elsewhere than at the @loose blocks.
+ * -ENOMEM, or an error of the drive.
+ */
+static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose,
+		      struct found *found, u32 max, u32 *nr)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
 	u32 at = 0, from = 0, have = 0, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
@@ -100,7 +74,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, struc
 	if (!buf)
 		err = -ENOMEM;
 	while (at < end && *nr < max && !err) {
-		if (!is_used(tier, bits, at)) {
+		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
 			at++;
 			continue;
 		}
@@ -157,7 +131,7 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	return moved;
 }
 
-static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose)
 {
 	u32 max = 512, nr;
 	struct found *found = kvmalloc_array(max, sizeof(*found), GFP_NOIO);
@@ -165,45 +139,17 @@ static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 
 	if (!found)
 		return moved;
-	moved = find_packs(tr, tier, chunk, found, max, &nr);
+	moved = find_packs(tr, tier, chunk, loose, found, max, &nr);
 	if (!moved && nr)
 		moved = move_packs(tr, tier, chunk, found, nr);
 	kvfree(found);
 	return moved;
 }
 
-/* --- loose blocks ------------------------------------------------------------- */
-
-static s64 clean_loose(struct terrace *tr, struct tr_tier *tier, u32 chunk)
-{
-	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
-	u64 *number = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*number), GFP_NOIO);
-	u32 nr = 0, k, m, i;
-	s64 moved = 0;
-
-	if (move && number)
-		nr = shelf_regions(tr, tier, chunk, number);
-	for (k = 0; k < nr && tr_writable(tr); k += m) {
-		for (m = 0; m < TR_MOVE_BATCH && k + m < nr; m++)
-			move[m] = (struct tr_move){
-				.number = number[k + m], .from = tier->number,
-				.to = tier->number, .who = TR_APPEND_MOVES,
-				.chunk = chunk,
-			};
-		tr_moves_run(tr, move, m);
-		for (i = 0; i < m; i++)
-			moved += move[i].moved;
-		if (move[m - 1].err == -ENOSPC)
-			break;
-	}
-	kvfree(number);
-	kfree(move);
-	return moved;
-}
-
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 {
-	s64 loose, packs;
+	s64 moved, packs;
+	u64 *loose;
 	bool open;
 	u32 used;
 
@@ -215,7 +161,13 @@ s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 		return -EBUSY;
 	if (!used)
 		return -ENOENT;
-	loose = clean_loose(tr, tier, chunk);
-	packs = clean_packs(tr, tier, chunk);
-	return loose > 0 ? loose + max_t(s64, packs, 0) : packs;
+	loose = kcalloc(TR_CHUNK_WORDS, sizeof(*loose), GFP_NOIO);
+	if (!loose)
+		return -ENOMEM;
+	moved = tr_sweep_shelf(tr, tier, chunk, loose);
+	packs = clean_packs(tr, tier, chunk, loose);
+	kfree(loose);
+	if (moved > 0 || packs > 0)
+		return max_t(s64, moved, 0) + max_t(s64, packs, 0);
+	return moved ?: packs;
 }

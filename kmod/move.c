@@ -91,9 +91,7 @@ void tr_move_end(struct tr_move *move)
 
 static bool wanted(const struct tr_move *move, u64 place)
 {
-	return place != TR_NO_PLACE && tr_place_tier(place) == move->from &&
-	       (move->chunk == TR_ANY_CHUNK ||
-		tr_place_index(place) >> TERRACE_CHUNK_SHIFT == move->chunk);
+	return place != TR_NO_PLACE && tr_place_tier(place) == move->from;
 }
 
 /* Is block @i pinned where it is? Lowers *@n to those that share its answer. */
@@ -102,8 +100,6 @@ static bool stays(const struct tr_move *move, u32 i, u32 *n)
 	bool stay = move->stay[i / 64] >> (i % 64) & 1;
 	u32 k = 1;
 
-	if (move->chunk != TR_ANY_CHUNK)
-		return false;		/* it stays on its tier */
 	while (k < *n && (move->stay[(i + k) / 64] >> ((i + k) % 64) & 1) == stay)
 		k++;
 	*n = k;
@@ -118,10 +114,6 @@ static u32 snapshot_run__f(struct tr_move *move, struct work_area *area, u32 i, 
 
 	for (; i < end; i += n) {
 		n = tr_leaf_run(&move->region->leaf, i, min_t(u32, end - i, GENTLE), &place);
-		/* a run may cross the end of a chunk */
-		if (place != TR_NO_PLACE)
-			n = min_t(u64, n, TERRACE_CHUNK_BLOCKS -
-					  tr_place_index(place) % TERRACE_CHUNK_BLOCKS);
 		if (stays(move, i, &n) || !wanted(move, place))
 			continue;
 		area->piece[area->nr_pieces++] = (struct piece){
@@ -257,47 +249,45 @@ static int write_pieces(struct terrace *tr, const struct tr_move *move, struct w
 	return err;
 }
 
-/* Blocks of @piece from @k on, up to its end, that may (or may not) be published. */
-static u32 same_fate(const struct tr_move *move, const struct piece *piece, u32 k, bool *keep)
+/* Of @n blocks from @i on: how many of the first may (or may not) be published. */
+static u32 same_fate(const struct tr_move *move, u32 i, u32 n, u64 old, bool *keep)
 {
-	u32 n;
+	u32 k;
 
-	for (n = 0; k + n < piece->n; n++) {
-		u32 i = piece->i + k + n;
-		bool ok = !(move->raced[i / 64] >> (i % 64) & 1) &&
-			  tr_leaf_get(&move->region->leaf, i) == tr_place_add(piece->old, k + n);
+	for (k = 0; k < n; k++) {
+		bool ok = !(move->raced[(i + k) / 64] >> ((i + k) % 64) & 1) &&
+			  tr_leaf_get(&move->region->leaf, i + k) == tr_place_add(old, k);
 
-		if (!n)
+		if (!k)
 			*keep = ok;
 		else if (ok != *keep)
 			break;
 	}
-	return n;
+	return k;
 }
 
-/* Under the region's lock; returns the journal credits it used. */
-static u32 publish_piece__f(struct terrace *tr, struct tr_move *move, const struct piece *piece)
+u32 tr_move_publish__f(struct terrace *tr, struct tr_move *move, u32 i, u32 n, u64 old, u64 index)
 {
 	struct tr_tier *tier = &tr->tier[move->to];
 	struct tr_region *region = move->region;
-	u32 k, n, used = 0;
+	u32 k, m, used = 0;
 	bool keep = false;
 
-	for (k = 0; k < piece->n; k += n) {
+	lockdep_assert_held(&region->lock);
+	for (k = 0; k < n; k += m) {
 		bool last;
 
-		n = same_fate(move, piece, k, &keep);
-		last = k + n == piece->n;
+		m = same_fate(move, i + k, n - k, tr_place_add(old, k), &keep);
+		last = k + m == n;
 		if (!keep) {
-			tr_shelf_abandoned(tr, tier, piece->index + k, n, last);
-			move->left_out += n;
+			tr_shelf_abandoned(tr, tier, index + k, m, last);
+			move->left_out += m;
 			continue;
 		}
-		tr_shelf_published(tr, tier, piece->index + k,
-				   (region->number << TERRACE_REGION_SHIFT) + piece->i + k, n, last);
-		used += tr_region_map__f(tr, region, piece->i + k, n,
-					 tr_place(move->to, piece->index + k));
-		move->moved += n;
+		tr_shelf_published(tr, tier, index + k,
+				   (region->number << TERRACE_REGION_SHIFT) + i + k, m, last);
+		used += tr_region_map__f(tr, region, i + k, m, tr_place(move->to, index + k));
+		move->moved += m;
 	}
 	return used;
 }
@@ -310,7 +300,8 @@ static u32 publish_pieces(struct terrace *tr, struct tr_move *move, struct work_
 
 	for (k = 0; k < area->nr_pieces; k++) {
 		spin_lock_irqsave(&region->lock, flags);
-		used += publish_piece__f(tr, move, &area->piece[k]);
+		used += tr_move_publish__f(tr, move, area->piece[k].i, area->piece[k].n,
+					   area->piece[k].old, area->piece[k].index);
 		spin_unlock_irqrestore(&region->lock, flags);
 		cond_resched();
 	}
@@ -375,8 +366,7 @@ static void drop_clean(struct terrace *tr, struct tr_move *move)
 
 static void move_one(struct terrace *tr, struct tr_move *move, struct work_area *area)
 {
-	if (move->chunk == TR_ANY_CHUNK)
-		drop_clean(tr, move);
+	drop_clean(tr, move);
 	snapshot(move, area);
 	if (!area->nr_blocks)
 		return;

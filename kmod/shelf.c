@@ -132,6 +132,18 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 	return n;
 }
 
+u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who)
+{
+	unsigned long flags;
+	u32 room = 0;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	if (tier->shelf[who])
+		room = shelf_room__f(tier->shelf[who]);
+	spin_unlock_irqrestore(&tier->lock, flags);
+	return room;
+}
+
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 {
 	u32 got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
@@ -520,48 +532,40 @@ int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender
 
 /* --- reading owners back ------------------------------------------------------------- */
 
-/* Leaves the real ones of @n owners at @block; how many. */
-static u32 drop_holes(u64 *block, u32 n)
-{
-	u32 k, out = 0;
-
-	for (k = 0; k < n; k++)
-		if (block[k] != TERRACE_NO_OWNER)
-			block[out++] = block[k];
-	return out;
-}
-
 /* From the owner table; 0: there is none, or only parts of one. */
 static u32 owners_of_table(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
-			   u64 *block)
+			   struct tr_owner *owner)
 {
 	u64 first = ((u64)chunk << TERRACE_CHUNK_SHIFT) + SHELF_DATA, id = 0;
+	u64 *block = buf + TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES;
 	struct tr_table head;
-	u32 k, nr = 0;
+	u32 k, i, nr = 0;
 
 	if (tr_rw(tier->bdev, tier->data_sector + first * TERRACE_BLOCK_SECTORS, buf,
 		  TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, REQ_OP_READ))
 		return 0;
 	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
-		if (tr_table_decode(buf + k * TERRACE_BLOCK_BYTES, &head, tr->table_owner,
+		if (tr_table_decode(buf + k * TERRACE_BLOCK_BYTES, &head, block,
 				    tr_place(tier->number, first + k), tr->super.volume_uuid))
 			return 0;
 		if (k && head.shelf_id != id)
 			return 0;		/* half of it is from an earlier life */
 		id = head.shelf_id;
-		memcpy(block + nr, tr->table_owner, head.nr * sizeof(u64));
-		nr += drop_holes(block + nr, head.nr);
+		for (i = 0; i < head.nr && nr < TERRACE_CHUNK_BLOCKS; i++)
+			if (block[i] != TERRACE_NO_OWNER)
+				owner[nr++] = (struct tr_owner){
+					.block = block[i], .offset = head.first_offset + i,
+				};
 	}
 	return nr;
 }
 
 /* From the owner blocks: the whole shelf is read. */
 static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
-			    u64 *block)
+			    struct tr_owner *owner)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
 	struct tr_owners head;
-	struct tr_owner owner;
 	u32 at, k, i, nr = 0;
 
 	for (at = 0; at < SHELF_DATA; at += TERRACE_TABLE_BLOCKS) {
@@ -577,25 +581,25 @@ static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 					     tr->super.volume_uuid))
 				continue;
 			for (i = 0; i < head.nr && nr < TERRACE_CHUNK_BLOCKS; i++) {
-				tr_owners_get(b, i, &owner);
-				if (owner.block != TERRACE_NO_OWNER)
-					block[nr++] = owner.block;
+				tr_owners_get(b, i, &owner[nr]);
+				nr += owner[nr].block != TERRACE_NO_OWNER;
 			}
 		}
 	}
 	return nr;
 }
 
-u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block)
+u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner)
 {
-	void *buf = kvmalloc(TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	void *buf = kvmalloc((TERRACE_TABLE_BLOCKS + 1) * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	u32 nr;
 
+	static_assert(TERRACE_TABLE_OWNERS * sizeof(u64) <= TERRACE_BLOCK_BYTES);
 	if (!buf)
 		return 0;
-	nr = owners_of_table(tr, tier, chunk, buf, block);
+	nr = owners_of_table(tr, tier, chunk, buf, owner);
 	if (!nr)
-		nr = owners_of_blocks(tr, tier, chunk, buf, block);
+		nr = owners_of_blocks(tr, tier, chunk, buf, owner);
 	kvfree(buf);
 	return nr;
 }

@@ -146,6 +146,8 @@ bool tr_space_tight(struct terrace *tr);
 /* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
 u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,
 		 u64 *index);
+/* Blocks that the open shelf can still give out, 0: there is none. */
+u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
 /* All @n in one piece for a move, or none: then the next shelf may have room. */
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a pack */
@@ -165,10 +167,10 @@ bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
 u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
-/* The virtual blocks that shelf @chunk's owner table, or its owner blocks, name:
- * up to a chunk of them into @block. How many; 0 when nothing can be read.
+/* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
+ * them into @owner. How many; 0 when nothing can be read. Sleeps.
  */
-u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *block);
+u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
 /* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
 void tr_shelves_exit(struct tr_tier *tier);

@@ -200,7 +200,7 @@ struct tr_move {
 	u64 stay[TR_LEAF_WORDS];	/* pinned to the fast tiers when it began */
 	u8 from, to;			/* tiers */
 	enum tr_appender who;		/* whose shelf it writes to */
-	u32 chunk;			/* only blocks of this chunk; TR_ANY_CHUNK: all */
+	u32 chunk;			/* orders: only packs of this chunk; TR_ANY_CHUNK: all */
 	struct tr_region *region;	/* while it runs */
 	u32 moved, left_out;		/* result, in blocks */
 	int err;
@@ -214,6 +214,10 @@ struct tr_move {
  */
 int tr_move_begin(struct terrace *tr, struct tr_move *move);
 void tr_move_end(struct tr_move *move);
+/* Blocks @i.. were copied from place @old to @index of the target: those that nobody
+ * wrote since get there, the others leave it. Under region->lock; credits used.
+ */
+u32 tr_move_publish__f(struct terrace *tr, struct tr_move *move, u32 i, u32 n, u64 old, u64 index);
 /* Runs @nr moves of different regions, one grace period for all. Sleeps. */
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 
@@ -232,6 +236,8 @@ void tr_control_resume(struct terrace *tr);
  * (nothing lives on it), -EBUSY (it is open). Sleeps.
  */
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
+/* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */
+s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose);
 
 /* Makes room by age when nobody else does (janitor.c). */
 void tr_janitor_init(struct terrace *tr);
@@ -390,7 +396,6 @@ struct terrace {
 	struct tr_owner owner_buf[TERRACE_OWNERS_PER_BLOCK];	/* commit worker */
 	u16 owner_offset[TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK];
 	void *owner_blocks;		/* TR_OWNER_BURST */
-	u64 table_owner[TERRACE_TABLE_OWNERS];			/* janitor */
 
 	atomic64_t next_pack;		/* id of the next pack */
 	struct tr_control *control;	/* NULL: it could not be made; RCU */
