@@ -308,9 +308,10 @@ static int scrub(struct terrace *tr, struct tr_order *order, struct tr_order_sta
 			err = tr_unpack_drive(tr, &s->ref[k], mask, unpacker, forget_block, NULL, &bad);
 			if (!err)
 				break;
-			if (!result->unreadable++)
+			if (err != -ESTALE && !result->unreadable++)
 				result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
-			first = first ?: -EIO;
+			if (err != -ESTALE)
+				first = first ?: -EIO;
 			bitmap_clear((unsigned long *)mask, 0, bad + 1);
 		}
 		result->read_bytes[tr_place_tier(s->ref[k].place)] +=

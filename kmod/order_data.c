@@ -66,7 +66,12 @@ static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_or
 		if (tr_bits_none(mask))
 			continue;
 		before = tr_unpacker_read_bytes(unpacker);
-		err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area, &bad);
+		/* What left the pack meanwhile is left out by the commit. */
+		while ((err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area,
+					&bad)) == -ESTALE) {
+			memset(data_of(area, bad), 0, TERRACE_BLOCK_BYTES);
+			mask[bad / 64] &= ~(1ull << (bad % 64));
+		}
 		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
 			tr_unpacker_read_bytes(unpacker) - before;
 		if (err)

@@ -114,7 +114,8 @@ typedef void (*tr_unpacked_fn)(void *context, u32 i, const void *data);
 /*
  * Reads, checks and decodes the blocks in @mask, which @ref has, cluster by
  * cluster. The caller holds the tier's epoch, or the region. -EIO, -EBADMSG;
- * *@bad then gets the block.
+ * *@bad then gets the block. -ESTALE: it is not live in the pack any more, and a
+ * checkpoint may have dropped that; only who holds no epoch need expect it.
  */
 int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
 	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad);

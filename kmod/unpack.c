@@ -351,7 +351,7 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 		return 0;
 	index = tr_index_get(tr, ref);
 	if (IS_ERR(index))
-		return PTR_ERR(index);
+		return still_live(tr, ref, *bad) ? PTR_ERR(index) : -ESTALE;
 	u.index = index->data;
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
@@ -359,7 +359,10 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	for (i = 0; i < TERRACE_REGION_BLOCKS && !err; i++)
 		while (!err && todo(&u, i))
 			err = unpack_cluster(&u, *bad = i, fn, context);
-	if (err) {
+	/* Dropped meanwhile, its run belongs to somebody else: no damage. */
+	if (err && !still_live(tr, ref, *bad)) {
+		err = -ESTALE;
+	} else if (err) {
 		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
 		DMERR_LIMIT("%s: block %llu in pack %llu at tier %u block %llu cannot be read (%d)",
 			    tr->name, (ref->region << TERRACE_REGION_SHIFT) + *bad, ref->id,
