@@ -177,8 +177,13 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 	err = tr_journal_reserve_wait(tr, credits);
 	spin_lock_irqsave(&region->lock, flags);
 	packs = tr_region_packs(region);
-	if (!err && s->made.id && packs->nr == packs->cap)
-		err = -EBUSY;		/* a crash left too many: a merge is due */
+	/* Crashes leave packs that nothing lives in: their slots are for this one. */
+	if (!err && s->made.id && packs->nr == packs->cap) {
+		used += tr_packs_drop_dead__f(tr, region);
+		packs = tr_region_packs(region);
+		if (packs->nr == packs->cap)
+			err = -EBUSY;
+	}
 	if (!err) {
 		if (s->made.id)
 			used += commit_pack__f(tr, s, ask, result);
