@@ -46,12 +46,11 @@ static void forget__f(struct tr_packing *packing, struct tr_index *index)
 	packing->bytes -= index->bytes;
 }
 
+/* Two blocks at most, in a worker: a read waits for memory rather than fail. */
 static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, u32 bytes)
 {
-	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, GFP_NOIO);
+	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, GFP_NOIO | __GFP_NOFAIL);
 
-	if (!index)
-		return NULL;
 	refcount_set(&index->users, 1);
 	index->id = id;
 	index->bytes = bytes;
@@ -84,8 +83,6 @@ void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes)
 {
 	struct tr_index *index = index_new(tr, id, data, bytes);
 
-	if (!index)
-		return;
 	insert(tr, index);
 	tr_index_put(tr, index);
 }
@@ -133,9 +130,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 			    tr_place_index(ref->place), err);
 	} else {
 		index = index_new(tr, ref->id, buf, head.bytes);
-		err = index ? 0 : -ENOMEM;
-		if (index)
-			insert(tr, index);
+		insert(tr, index);
 	}
 	kfree(buf);
 	return err ? ERR_PTR(err) : index;
