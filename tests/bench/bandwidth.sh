@@ -99,9 +99,10 @@ random() {
 
 # Overwritten in 16 KiB blocks until all of the free room has been written once
 # and half of it again, so that shelves are cleaned at the rate they fill; then
-# measured with 4 KiB blocks.
+# measured with 4 KiB blocks, more than two shelves of them. A disk that reads what
+# it writes again, and does nothing else, would take its bandwidth / (2 * amplification).
 steady() {
-	local bw level mb before free got written fast=96 user=64
+	local bw level mb before free got written ideal fast=96 user=160
 	tiers optane $fast hdd "$SHELF_MB"
 	bw=$(shelf_bw "$SHELF_MB")
 	for level in ${LEVELS//,/ }; do
@@ -115,7 +116,9 @@ steady() {
 		written=$((($(drive_get slowd write_bytes) - before) / 1048576))
 		figure "steady state, shelves $level % full: random 4 KiB overwrites" "$got" kB/s
 		figure "steady state, shelves $level % full: write amplification" $((written * 100 / user)) /100
-		figure "steady state, shelves $level % full: $bw kB/s / (2 * amplification)" $((bw * 50 / (written * 100 / user))) kB/s
+		ideal=$((bw * 50 / (written * 100 / user)))
+		figure "steady state, shelves $level % full: $bw kB/s / (2 * amplification)" $ideal kB/s
+		bar "steady state, shelves $level % full: overwrites, of that" $((got * 1000 / ideal)) o/oo -900
 		vol_down
 	done
 	tiers_off

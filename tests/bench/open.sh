@@ -153,7 +153,7 @@ discards() {
 }
 
 set_up
-for part in $PARTS; do
+for part in ${PARTS//,/ }; do
 	case $part in
 	memory)		memory ;;
 	activation)	activation ;;
