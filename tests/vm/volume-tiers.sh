@@ -43,7 +43,6 @@ whole "with clean copies"
 # its drive fails while the volume runs: whole bios of clean copies, parts of bios, bios that were deferred
 dd if=/dev/shm/data of="$VOL" bs=4k skip=104 seek=$((3 * 1024 + 104)) count=20 oflag=direct status=none
 drive fast error add read 0 0
-klog_expect 'I/O error|Buffer I/O error|blk_update_request|critical'
 for first in 0 60 92; do
 	dd if="$VOL" bs=48k skip=$((3 * 4096 + first * 4))k iflag=direct,skip_bytes count=1 status=none |
 		cmp -n $((12 * 4096)) -i 0:$((first * 4096)) - /dev/shm/data || die "clean copies on a failing drive, from block $first on"
@@ -53,6 +52,8 @@ if dd if="$VOL" bs=48k skip=$((3 * 4096 + 96 * 4))k iflag=direct,skip_bytes coun
 fi
 drive fast error clear
 whole "with clean copies, the drive well again"
+order append tier_down=2
+order raise up=0-99
 vol_down
 table=$VOL_TABLE
 VOL_TABLE=${VOL_TABLE/${VOL_DRIVES[1]}/missing}
