@@ -6,22 +6,28 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "control.h"
+#include "sysfs.h"
 
 int control_open(const struct dm_volume *v, struct terrace_hello *hello)
 {
 	char path[sizeof(TERRACE_DEVICE_FOLDER) + DM_NAME_BYTES];
+	/* activated under another name it keeps the label's here */
+	char *name = sysfs_line("/sys/fs/terrace/dm-%u/name", v->minor);
 	int fd;
 
-	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%s", v->name);
+	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%.127s", name ? name : v->name);
+	free(name);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
-		ctl_error("%s: cannot open: %s", path, strerror(errno));
-		return -errno;
+		fd = -errno;
+		ctl_error("%s: cannot open: %s", path, strerror(-fd));
+		return fd;
 	}
 	memset(hello, 0, sizeof(*hello));
 	hello->bytes = sizeof(*hello);
@@ -50,4 +56,20 @@ int control_regions(int fd, u64 first, u32 nr, struct terrace_region *region)
 	ctl_error("region %llu: cannot ask where its blocks are: %s", (unsigned long long)first,
 		  strerror(errno));
 	return -EIO;
+}
+
+const char *const block_where_word[NR_BLOCK_WHERE] = { "nowhere", "fast", "fast+packed", "packed", "shelf" };
+const char *const block_where_text[NR_BLOCK_WHERE] = {
+	"nowhere (reads as zeros)", "fast", "fast, with its packed original", "packed", "on a shelf as it is",
+};
+
+enum block_where block_where(const struct terrace_region *region, u32 bit)
+{
+	bool packed = control_bit(region->packed, bit);
+
+	if (!control_bit(region->present, bit))
+		return packed ? BLOCK_PACKED : BLOCK_NOWHERE;
+	if (!control_bit(region->fast, bit))
+		return BLOCK_LOOSE;
+	return packed ? BLOCK_BOTH : BLOCK_FAST;
 }

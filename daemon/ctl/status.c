@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "dm.h"
 #include "names.h"
 #include "sysfs.h"
@@ -239,21 +240,11 @@ static const char status_help[] =
 
 static int status_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	bool json = false;
-	int opt;
+	int r = args_plain(cmd, argc, argv, &json);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		json = true;
-	}
+	if (r != ARGS_GO_ON)
+		return r;
 	if (argc - optind > 1)
 		return ctl_usage(cmd, "'%s': one volume at a time", argv[optind + 1]);
 	return show_volumes(argv[optind], json);

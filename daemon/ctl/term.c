@@ -50,18 +50,40 @@ static u64 now_ms(void)
 	return (u64)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* "1 h 05 min left", once there is something to judge by */
+static void print_left(u64 ms, u64 done, u64 total)
+{
+	u64 s;
+
+	if (!done || done >= total || ms < 2000)
+		return;
+	s = ms * (total - done) / done / 1000;
+	if (s >= 3600)
+		fprintf(stderr, "  %llu h %02llu min left", (unsigned long long)s / 3600,
+			(unsigned long long)s / 60 % 60);
+	else if (s >= 60)
+		fprintf(stderr, "  %llu min %02llu s left", (unsigned long long)s / 60,
+			(unsigned long long)s % 60);
+	else
+		fprintf(stderr, "  %llu s left", (unsigned long long)s);
+}
+
 void term_progress(const char *what, u64 done, u64 total)
 {
-	static u64 last;
+	static u64 last, first;
 	u64 now;
 
 	if (!isatty(STDERR_FILENO))
 		return;
 	now = now_ms();
+	if (!first || !done)
+		first = now;
 	if (done < total && now - last < 100)
 		return;
 	last = now;
 	fprintf(stderr, "\r%s  %3llu %%", what, total ? (unsigned long long)(done * 100 / total) : 100);
+	print_left(now - first, done, total);
+	fputs("\033[K", stderr);
 	if (done >= total)
 		fputc('\n', stderr);
 }

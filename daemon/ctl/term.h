@@ -19,7 +19,7 @@ bool term_confirm(const char *question);
 /* @text in the colour of a warning or as it is; in one of a few static buffers. */
 const char *term_alarm(const char *text);
 
-/* "what  42 %" on one line of the terminal, at most ten times a second.
+/* "what  42 %  12 s left" on one line of the terminal, at most ten times a second.
  * @done == @total ends the line. Nothing at all when stderr is no terminal.
  */
 void term_progress(const char *what, u64 done, u64 total);

@@ -5,22 +5,7 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
-
-# says PATTERN ARG...: terracectl succeeds and says it; refuses STATUS PATTERN ARG...
-says() {
-	local pattern=$1 said
-	shift
-	said=$(terracectl "$@" 2>&1 < /dev/null) || die "terracectl $* ended with $?: $said"
-	grep -qE -e "$pattern" <<< "$said" || die "terracectl $* said '$said' instead of '$pattern'"
-}
-refuses() {
-	local want=$1 pattern=$2 said status=0
-	shift 2
-	said=$(terracectl "$@" 2>&1 < /dev/null) || status=$?
-	check_eq "exit status of terracectl $* ($said)" "$status" "$want"
-	grep -qE -e "$pattern" <<< "$said" || die "terracectl $* said '$said' instead of '$pattern'"
-}
-json() { python3 -c 'import json, sys; o = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+. "$TERRACE_TREE/tests/vm/ctl.bash"
 
 vol_ram 64 256
 fast=$(readlink /dev/ram/fast) slow=$(readlink /dev/ram/slow)

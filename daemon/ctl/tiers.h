@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tiers of an active volume, as its folder in sysfs says.
+ */
+#ifndef TERRACE_CTL_TIERS_H
+#define TERRACE_CTL_TIERS_H
+
+#include "dm.h"
+
+#define VOLUME_FOLDER "/sys/fs/terrace/dm-%u"
+
+struct ctl_tier {
+	u32 class, kind;
+	u64 used_blocks, blocks, reads, writes, free_shelves;
+	bool missing;
+};
+
+/* How many there are; @tier has room for TERRACE_MAX_TIERS. */
+u32 tiers_read(const struct dm_volume *v, struct ctl_tier *tier);
+
+/*
+ * The tier that @word names: its number, or its class if only one has it.
+ * -EINVAL after a message that says which there are.
+ */
+int tiers_find(const struct dm_volume *v, const char *word, struct ctl_tier *tier);
+
+#endif
