@@ -22,6 +22,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_scrub_command,
 	&ctl_activate_command,
 	&ctl_deactivate_command,
+	&ctl_evacuate_command,
 	&ctl_remove_command,
 	&ctl_format_command,
 	&ctl_check_command,
