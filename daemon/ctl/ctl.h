@@ -37,6 +37,7 @@ extern const struct ctl_command ctl_scrub_command;
 extern const struct ctl_command ctl_activate_command;
 extern const struct ctl_command ctl_deactivate_command;
 extern const struct ctl_command ctl_evacuate_command;
+extern const struct ctl_command ctl_leave_command;
 extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_format_command;
 extern const struct ctl_command ctl_check_command;

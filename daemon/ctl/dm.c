@@ -285,3 +285,107 @@ int dm_remove(const char *name)
 		ctl_error("volume '%s' cannot be deactivated: %s", name, said[0] ? said : strerror(-r));
 	return r;
 }
+
+/* ---- any device ------------------------------------------------------------------------ */
+
+static int read_line(int type, const char *name, struct dm_line *line)
+{
+	struct dm_task *dmt = task(type, name);
+	uint64_t start = 0, sectors = 0;
+	char *target = NULL, *params = NULL;
+	struct dm_info info;
+	int r = 0;
+
+	memset(line, 0, sizeof(*line));
+	if (dmt && type == DM_DEVICE_STATUS)
+		dm_task_no_flush(dmt);
+	if (!dmt || !dm_task_run(dmt) || !dm_task_get_info(dmt, &info)) {
+		r = task_error(dmt);
+	} else if (!info.exists) {
+		r = -ENXIO;
+	} else {
+		dm_get_next_target(dmt, NULL, &start, &sectors, &target, &params);
+		line->major = info.major;
+		line->minor = info.minor;
+		line->suspended = info.suspended;
+		line->sectors = sectors;
+		snprintf(line->target, sizeof(line->target), "%s", target ? target : "");
+		snprintf(line->params, sizeof(line->params), "%s", params ? params : "");
+	}
+	if (dmt)
+		dm_task_destroy(dmt);
+	return r;
+}
+
+int dm_table_line(const char *name, struct dm_line *line)
+{
+	return read_line(DM_DEVICE_TABLE, name, line);
+}
+
+int dm_status_line(const char *name, struct dm_line *line)
+{
+	return read_line(DM_DEVICE_STATUS, name, line);
+}
+
+/* Runs it, drops it, says why it failed. */
+static int finish(struct dm_task *dmt, bool ready, bool wait, const char *name, const char *what)
+{
+	int kmsg = kmsg_mark(), r = -ENOMEM;
+
+	if (dmt && ready)
+		r = wait ? run_and_wait(dmt) : dm_task_run(dmt) ? 0 : task_error(dmt);
+	if (r) {
+		ctl_error("device-mapper device '%s' cannot be %s: %s", name, what, said[0] ? said : strerror(-r));
+		kmsg_print(kmsg);
+	} else if (kmsg >= 0) {
+		close(kmsg);
+	}
+	if (dmt)
+		dm_task_destroy(dmt);
+	return r;
+}
+
+int dm_load(const char *name, u64 sectors, const char *target, const char *params)
+{
+	struct dm_task *dmt = task(DM_DEVICE_RELOAD, name);
+
+	return finish(dmt, dmt && dm_task_add_target(dmt, 0, sectors, target, params), false, name,
+		      "given a table");
+}
+
+int dm_clear(const char *name)
+{
+	return finish(task(DM_DEVICE_CLEAR, name), true, false, name, "cleared");
+}
+
+int dm_suspend(const char *name, bool noflush)
+{
+	struct dm_task *dmt = task(DM_DEVICE_SUSPEND, name);
+
+	return finish(dmt, dmt && dm_task_skip_lockfs(dmt) && (!noflush || dm_task_no_flush(dmt)),
+		      false, name, "suspended");
+}
+
+int dm_resume(const char *name, bool noflush)
+{
+	struct dm_task *dmt = task(DM_DEVICE_RESUME, name);
+
+	return finish(dmt, dmt && dm_task_skip_lockfs(dmt) && (!noflush || dm_task_no_flush(dmt)),
+		      true, name, "resumed");
+}
+
+int dm_create_suspended(const char *name, const char *uuid, u64 sectors, const char *target,
+			const char *params)
+{
+	struct dm_task *dmt = task(DM_DEVICE_CREATE, name);
+	int r = finish(dmt, dmt && dm_task_set_uuid(dmt, uuid) &&
+		       dm_task_set_add_node(dmt, DM_ADD_NODE_ON_RESUME) &&
+		       dm_task_add_target(dmt, 0, sectors, target, params), true, name, "made");
+
+	if (r)
+		return r;
+	r = dm_suspend(name, false);
+	if (r)
+		dm_remove(name);
+	return r;
+}

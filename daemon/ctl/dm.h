@@ -42,4 +42,29 @@ int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params,
 /* -EBUSY without a message: somebody has it open. */
 int dm_remove(const char *name);
 
+/* ---- any device, for those that put volumes under others ---- */
+
+struct dm_line {
+	u32 major, minor;
+	bool suspended;
+	u64 sectors;
+	char target[DM_NAME_BYTES];	/* "": no table */
+	char params[DM_PARAMS_BYTES];
+};
+
+/* The live table of NAME, or its status line. 0, -ENXIO: no such device, or
+ * -errno. Prints nothing. A device of more targets: the first.
+ */
+int dm_table_line(const char *name, struct dm_line *line);
+int dm_status_line(const char *name, struct dm_line *line);
+
+/* Each prints why it failed, with what the kernel log says. */
+int dm_create_suspended(const char *name, const char *uuid, u64 sectors, const char *target,
+			const char *params);
+int dm_load(const char *name, u64 sectors, const char *target, const char *params);
+int dm_clear(const char *name);		/* drops what was loaded */
+/* Filesystems are not frozen. @noflush: what cannot end is kept for later. */
+int dm_suspend(const char *name, bool noflush);
+int dm_resume(const char *name, bool noflush);	/* with what was loaded, if anything was */
+
 #endif

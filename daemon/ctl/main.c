@@ -23,6 +23,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_activate_command,
 	&ctl_deactivate_command,
 	&ctl_evacuate_command,
+	&ctl_leave_command,
 	&ctl_remove_command,
 	&ctl_format_command,
 	&ctl_check_command,

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * terracectl leave: the clean exit. A volume in use becomes a plain device,
+ * without an unmount.
+ *
+ *	0  NAME terrace
+ *	1  NAME linear -> NAME-terrace, which is the volume (relay.h)
+ *	2  NAME mirror -> NAME-terrace and DEV: the kernel copies, and sends each
+ *	   write to both
+ *	3  both are read and compared; what differs is compared again later
+ *	4  NAME suspended: what still differs is copied and compared, DEV is
+ *	   flushed, its table (linear DEV) loaded, the labels of the tiers zeroed
+ *	5  NAME linear -> DEV
+ *
+ * What stops it, and what is there then:
+ *	power cut in 0 to 4	the volume, complete: every write that ended is on it,
+ *				durable if it was flushed; DEV holds a part that
+ *				nothing leads to. The next call begins anew
+ *	… in 4, labels zeroed	DEV, complete: NAME was suspended, all that had
+ *				ended is on it and flushed; the volume is gone
+ *	… in 5			DEV, complete
+ *	Ctrl-C in 1 to 3	the volume goes back up: 0
+ *	kill -9 in 1 to 4	NAME works as it is (4, and parts of 1: I/O waits);
+ *				the same call goes on, --undo goes back
+ *	DEV fails		the failed write waits for us: back to 0, it is
+ *				repeated there
+ *	the volume fails	the same: NAME has its errors again, DEV is not it
+ *
+ * The mirror's log is in memory: it says what is in sync, never that a half
+ * written DEV is the volume.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "device.h"
+#include "find.h"
+#include "interrupt.h"
+#include "names.h"
+#include "probe.h"
+#include "relay.h"
+#include "term.h"
+#include "tiers.h"
+
+#define REGION_SECTORS	1024	/* the mirror's unit */
+
+struct leave {
+	struct relay relay;
+	const char *to;
+	u32 major, minor;	/* of the device */
+	bool yes, force, json, resumed;
+	struct compare compare;
+};
+
+/* ---- refusals --------------------------------------------------------------------------------- */
+
+static int refuse_volume(const struct leave *l)
+{
+	struct ctl_tier tiers[TERRACE_MAX_TIERS];
+	struct dm_volume *list;
+	const struct dm_volume *v;
+	int r = 0;
+	u32 nr;
+
+	if (dm_volumes(&list, &nr))
+		return CTL_PROBLEM;
+	v = dm_find(list, nr, l->relay.name);
+	if (!v || v->suspended || v->read_only) {
+		r = CTL_PROBLEM;
+		if (v)
+			ctl_error("volume '%s' is %s", v->name, v->suspended ? "suspended" : "read-only");
+	}
+	for (u32 t = r ? 0 : tiers_read(v, tiers); t--;) {
+		if (!tiers[t].missing)
+			continue;
+		ctl_error("tier %u of volume '%s' is missing: not all of it can be copied; terracectl salvage reads out what is left",
+			  t, v->name);
+		r = CTL_PROBLEM;
+	}
+	free(list);
+	return r;
+}
+
+static int refuse_device(struct leave *l)
+{
+	u64 need = l->relay.sectors / TERRACE_BLOCK_SECTORS;
+	struct device dev;
+	char *found = NULL;
+	int r;
+
+	if (device_open(&dev, l->to, DEVICE_WRITE))
+		return CTL_PROBLEM;
+	l->major = major(dev.rdev);
+	l->minor = minor(dev.rdev);
+	r = probe_contents(&dev, &found);
+	if (!dev.is_block)
+		ctl_error("%s is no block device", l->to);
+	else if (dev.blocks < need)
+		ctl_error("%s has %s, the volume %s: a device at least as large is needed", l->to,
+			  size_text(dev.blocks), size_text(need));
+	else if (r)
+		ctl_error("%s: cannot be read: %s", l->to, strerror(-r));
+	else if (found && !l->force)
+		ctl_error("%s %s: nothing changed; --force overwrites it", l->to, found);
+	r = r || !dev.is_block || dev.blocks < need || (found && !l->force);
+	free(found);
+	device_close(&dev);
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
+static bool confirmed(const struct leave *l)
+{
+	char *question = ctl_text("Copy volume '%s' (%s) to %s, use that from then on, and free the volume's devices?",
+				  l->relay.name, size_text(l->relay.sectors / TERRACE_BLOCK_SECTORS), l->to);
+	bool yes = l->yes || term_confirm(question);
+
+	free(question);
+	return yes;
+}
+
+/* ---- 2: the mirror ------------------------------------------------------------------------------ */
+
+static int make_mirror(const struct leave *l)
+{
+	struct dm_line below;
+	char *params;
+	int r = dm_table_line(l->relay.below, &below);
+
+	if (r)
+		return r;
+	params = ctl_text("core 1 %u 2 %u:%u 0 %u:%u 0 1 handle_errors", REGION_SECTORS, below.major,
+			  below.minor, l->major, l->minor);
+	r = dm_load(l->relay.name, l->relay.sectors, "mirror", params);
+	free(params);
+	if (r)
+		return r;
+	r = dm_resume(l->relay.name, false);
+	if (r)
+		dm_clear(l->relay.name);
+	return r;
+}
+
+/* "2 253:1 253:2 17/128 1 AA 1 core" */
+static int ask_mirror(const struct leave *l, u64 *done, u64 *total)
+{
+	unsigned long long have, all;
+	struct dm_line line;
+	char health[16];
+	int r = dm_status_line(l->relay.name, &line);
+
+	if (r)
+		return r;
+	if (sscanf(line.params, "2 %*s %*s %llu/%llu 1 %15s", &have, &all, health) != 3) {
+		ctl_error("'%s' says '%s' of its copying, which terracectl does not understand",
+			  l->relay.name, line.params);
+		return -EPROTO;
+	}
+	*done = have;
+	*total = all;
+	if (!strcmp(health, "AA"))
+		return 0;
+	ctl_error("%s failed", health[0] == 'A' ? l->to : "the volume");
+	return -EIO;
+}
+
+static int copy(const struct leave *l)
+{
+	const struct timespec pause = { .tv_nsec = 200000000 };
+	u64 done = 0, total = 1;
+	int r;
+
+	for (;;) {
+		r = ask_mirror(l, &done, &total);
+		if (r || done == total)
+			break;
+		term_progress("copying", done, total);
+		if (interrupt_seen())
+			return -EINTR;
+		nanosleep(&pause, NULL);
+	}
+	if (!r)
+		term_progress("copying", total, total);
+	return r;
+}
+
+/* ---- 4: the switch ------------------------------------------------------------------------------- */
+
+static int load_plain(const struct leave *l)
+{
+	char *params = ctl_text("%u:%u 0", l->major, l->minor);
+	int r = dm_load(l->relay.name, l->relay.sectors, "linear", params);
+
+	free(params);
+	return r;
+}
+
+/* The labels of the volume's devices, as they are or zeroed. They are in use. */
+static int write_labels(const struct found_volume *v, void **kept)
+{
+	const ssize_t bytes = TERRACE_LABEL_COPIES * (ssize_t)TERRACE_BLOCK_BYTES;
+	void *zeros = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	int r = 0;
+
+	for (u32 i = 0; i < v->nr_devices; i++) {
+		int fd = open(v->device[i].path, O_RDWR | O_DIRECT | O_CLOEXEC);
+		bool save = !kept[i];
+
+		if (save)
+			kept[i] = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+		if (fd < 0 || (save && pread(fd, kept[i], (size_t)bytes, 0) != bytes) ||
+		    pwrite(fd, save ? zeros : kept[i], (size_t)bytes, 0) != bytes || fsync(fd)) {
+			r = errno ? -errno : -EIO;
+			ctl_error("%s: its label cannot be written: %s", v->device[i].path, strerror(-r));
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	free(zeros);
+	return r;
+}
+
+static struct found_volume *find_devices(struct found *found, const u8 *uuid)
+{
+	for (u32 i = 0; i < found->nr; i++)
+		if (!memcmp(found->volume[i].uuid, uuid, TERRACE_UUID_BYTES))
+			return &found->volume[i];
+	return NULL;
+}
+
+/* NAME is suspended with all that ended on both sides. On failure the labels are as before. */
+static int switch_over(struct leave *l, const struct found_volume *v)
+{
+	void *kept[FOUND_MAX_DEVICES] = { NULL };
+	int r = compare_settle(&l->compare);
+
+	if (!r)
+		r = load_plain(l);
+	if (!r && v)
+		r = write_labels(v, kept);
+	if (!r)
+		r = dm_resume(l->relay.name, false);
+	if (r && kept[0])
+		write_labels(v, kept);
+	for (u32 i = 0; i < FOUND_MAX_DEVICES; i++)
+		free(kept[i]);
+	return r;
+}
+
+/* What an activation by a metadata copy alone could still find. */
+static void forget_metadata(const struct found_volume *v)
+{
+	for (u32 i = 0; i < v->nr_devices; i++) {
+		const struct tr_label *label = &v->device[i].label;
+		struct device dev;
+
+		if (!label->meta_blocks || device_open(&dev, v->device[i].path, DEVICE_WRITE))
+			continue;
+		device_zero(&dev, label->meta_start, 2);
+		device_flush(&dev);
+		device_close(&dev);
+	}
+}
+
+static int finish(struct leave *l)
+{
+	struct found_volume *v;
+	struct found found;
+	u64 done, total;
+	int r;
+
+	find_volumes(&found, NULL, 0);
+	v = find_devices(&found, l->relay.uuid);
+	/* a leave that was killed in 4 may have zeroed them */
+	if (!v && !l->resumed) {
+		ctl_error("the devices of volume '%s' do not carry its labels", l->relay.name);
+		find_free(&found);
+		return -ENODEV;
+	}
+	r = dm_suspend(l->relay.name, true);
+	if (!r)
+		r = ask_mirror(l, &done, &total);
+	if (!r && done != total)
+		r = -EAGAIN;
+	if (!r)
+		r = switch_over(l, v);
+	if (!r) {
+		compare_free(&l->compare);
+		relay_end(&l->relay);
+		if (v)
+			forget_metadata(v);
+	}
+	find_free(&found);
+	return r;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------ */
+
+static int undo(struct leave *l, const char *why)
+{
+	fprintf(stderr, "%s: volume '%s' goes back to what it was\n", why, l->relay.name);
+	if (relay_in(&l->relay, l->relay.params))
+		ctl_error("terracectl leave --undo %s tries again", l->relay.name);
+	return CTL_PROBLEM;
+}
+
+static int report(const struct leave *l)
+{
+	struct json_object *o;
+
+	if (!l->json) {
+		printf("/dev/mapper/%s is on %s now: %llu bytes copied and compared, %llu of them again at the end\n"
+		       "The volume's devices are free. After the next boot it is %s that has to be mounted.\n",
+		       l->relay.name, l->to, (unsigned long long)l->relay.sectors * 512,
+		       (unsigned long long)l->compare.again_bytes, l->to);
+		return CTL_OK;
+	}
+	o = json_object_new_object();
+	json_object_object_add(o, "device", json_object_new_string(l->to));
+	json_object_object_add(o, "bytes", json_object_new_uint64(l->relay.sectors * 512));
+	json_object_object_add(o, "compared_again_bytes", json_object_new_uint64(l->compare.again_bytes));
+	ctl_json_print(o);
+	return CTL_OK;
+}
+
+static bool mirrors(const struct leave *l)
+{
+	struct dm_line line;
+
+	return !dm_table_line(l->relay.name, &line) && !strcmp(line.target, "mirror");
+}
+
+static int run_leave(struct leave *l)
+{
+	char *below = ctl_text("/dev/mapper/%s", l->relay.below);
+	int r = 0;
+
+	interrupt_watch();
+	if (!mirrors(l)) {
+		r = relay_out(&l->relay);
+		if (!r)
+			r = make_mirror(l);
+	} else {
+		/* killed in 4: the plain table must not slip in */
+		r = dm_clear(l->relay.name);
+		if (!r)
+			r = dm_resume(l->relay.name, false);
+	}
+	if (!r)
+		r = copy(l);
+	if (!r)
+		r = compare_devices(&l->compare, below, l->to, l->relay.sectors / TERRACE_BLOCK_SECTORS);
+	if (!r)
+		r = finish(l);
+	compare_free(&l->compare);
+	free(below);
+	if (r && !l->relay.begun)
+		return CTL_PROBLEM;
+	return r ? undo(l, r == -EINTR ? "interrupted" : "failed") : report(l);
+}
+
+/* It must be the one that the mirror has. */
+static int same_device(struct leave *l)
+{
+	struct dm_line line;
+	struct stat st;
+	char *want;
+	int r = CTL_OK;
+
+	if (stat(l->to, &st) || !S_ISBLK(st.st_mode)) {
+		ctl_error("%s is no block device", l->to);
+		return CTL_PROBLEM;
+	}
+	l->major = major(st.st_rdev);
+	l->minor = minor(st.st_rdev);
+	want = ctl_text(" %u:%u 0 ", l->major, l->minor);
+	if (mirrors(l) && !dm_table_line(l->relay.name, &line) && !strstr(line.params, want)) {
+		ctl_error("'%s' is being copied to another device (%s): name that one, or --undo first",
+			  l->relay.name, line.params);
+		r = CTL_PROBLEM;
+	}
+	free(want);
+	return r;
+}
+
+static int leave_volume(struct leave *l, const char *name, bool back)
+{
+	int r;
+
+	if (relay_find(&l->relay, name))
+		return CTL_PROBLEM;
+	if (back && !l->relay.begun) {
+		ctl_error("volume '%s' is not leaving", name);
+		return CTL_PROBLEM;
+	}
+	if (back)
+		return relay_in(&l->relay, l->relay.params) ? CTL_PROBLEM : CTL_OK;
+	if (l->relay.begun && mirrors(l)) {
+		fprintf(stderr, "'%s' is being copied already: going on\n", name);
+		l->resumed = true;
+		r = same_device(l);
+	} else {
+		r = l->relay.begun ? 0 : refuse_volume(l);
+		if (!r)
+			r = refuse_device(l);
+		if (!r && !confirmed(l))
+			r = CTL_PROBLEM;
+	}
+	return r ? r : run_leave(l);
+}
+
+static const char help_text[] =
+"usage: terracectl leave --to DEVICE [OPTION]... NAME\n"
+"       terracectl leave --undo NAME\n"
+"\n"
+"The clean exit: copies a volume in use to a plain device, compares every byte,\n"
+"and switches /dev/mapper/NAME to it, without an unmount. The volume's devices are\n"
+"free then: their labels are removed. Until the switch the volume is complete:\n"
+"Ctrl-C or a failure of DEVICE undoes everything, a power cut leaves the volume.\n"
+"Killed, the same call goes on, and --undo goes back.\n"
+"\n"
+"DEVICE must be as large as the volume, not in use, and empty. While it is copied\n"
+"it comes to look like the volume (the same filesystem UUID): after a power cut\n"
+"wipe it (wipefs -a) before anything is mounted by UUID.\n"
+"\n"
+"  --to DEVICE  the plain device\n"
+"  --undo       take back a leave that was killed\n"
+"  --yes        do not ask\n"
+"  --force      overwrite what DEVICE holds\n"
+"  --json       as JSON\n"
+"  --help       this text\n"
+"\n"
+"Exit status: 0 done, 1 refused, failed or interrupted, 2 wrong usage.\n"
+"\n"
+"Examples:\n"
+"  terracectl leave --to /dev/sdc db\n"
+"  terracectl leave --undo db\n";
+
+static int leave_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "to", required_argument, NULL, 't' },
+		{ "undo", no_argument, NULL, 'u' },
+		{ "yes", no_argument, NULL, 'y' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct leave l = { 0 };
+	bool back = false;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (opt == 'h')
+			return ctl_help(cmd);
+		if (opt == '?')
+			return ctl_usage(cmd, "wrong option");
+		if (opt == 't')
+			l.to = optarg;
+		back |= opt == 'u';
+		l.yes |= opt == 'y';
+		l.force |= opt == 'f';
+		l.json |= opt == 'j';
+	}
+	if (argc - optind != 1)
+		return ctl_usage(cmd, "name one volume");
+	if (!l.to == !back)
+		return ctl_usage(cmd, "%s", back ? "--undo needs no --to" : "where to? --to DEVICE");
+	return leave_volume(&l, argv[optind], back);
+}
+
+const struct ctl_command ctl_leave_command = {
+	.name = "leave",
+	.summary = "turn a volume in use into a plain device",
+	.help = help_text,
+	.run = leave_run,
+};

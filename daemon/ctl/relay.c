@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One floor down and up again. See relay.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#include "control.h"
+#include "names.h"
+#include "relay.h"
+
+#define FOLDER	"/run/terrace"
+#define TARGET	"terrace"
+
+/* ---- what has to outlive us ---------------------------------------------------------------- */
+
+static char *file_of(const struct relay *relay)
+{
+	return ctl_text(FOLDER "/%s.relay", relay->name);
+}
+
+static int keep(const struct relay *relay)
+{
+	char *path = file_of(relay), *text = ctl_text("%s %llu\n%s\n", uuid_text(relay->uuid),
+						      (unsigned long long)relay->sectors, relay->params);
+	int fd, r = 0;
+
+	mkdir(FOLDER, 0700);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		r = fd < 0 ? -errno : -EIO;
+	if (fd >= 0)
+		close(fd);
+	if (r)
+		ctl_error("%s: cannot be written, and is needed to go on after an interruption: %s", path,
+			  strerror(-r));
+	free(text);
+	free(path);
+	return r;
+}
+
+static void forget(const struct relay *relay)
+{
+	char *path = file_of(relay);
+
+	unlink(path);
+	free(path);
+}
+
+static int recall(struct relay *relay)
+{
+	char *path = file_of(relay), uuid[64];
+	unsigned long long sectors;
+	FILE *f = fopen(path, "re");
+	int r = -ENOENT;
+
+	if (f && fscanf(f, "%63s %llu\n", uuid, &sectors) == 2 && !uuid_parse(uuid, relay->uuid) &&
+	    fgets(relay->params, sizeof(relay->params), f)) {
+		relay->params[strcspn(relay->params, "\n")] = 0;
+		relay->sectors = sectors;
+		r = 0;
+	}
+	if (f)
+		fclose(f);
+	free(path);
+	return r;
+}
+
+/* ---- where are we? --------------------------------------------------------------------------- */
+
+static bool runs_volume(const char *name)
+{
+	struct dm_line line;
+
+	return !dm_table_line(name, &line) && !strcmp(line.target, TARGET);
+}
+
+/* The volume says its UUID itself: device-mapper knows it only if we made the device. */
+static int from_volume(struct relay *relay, const struct dm_volume *v)
+{
+	struct terrace_hello hello;
+	int fd = control_open(v, &hello);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	memcpy(relay->uuid, hello.volume_uuid, sizeof(relay->uuid));
+	relay->sectors = v->sectors;
+	snprintf(relay->params, sizeof(relay->params), "%s", v->table);
+	return 0;
+}
+
+int relay_find(struct relay *relay, const char *name)
+{
+	const struct dm_volume *v;
+	struct dm_volume *list;
+	struct dm_line line;
+	u32 nr;
+	int r;
+
+	memset(relay, 0, sizeof(*relay));
+	snprintf(relay->name, sizeof(relay->name), "%s", name);
+	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", name);
+	relay->begun = !dm_table_line(relay->below, &line);
+	if (relay->begun)
+		r = recall(relay);
+	else
+		r = dm_volumes(&list, &nr);
+	if (relay->begun && r)
+		ctl_error("'%s' is there, but " FOLDER "/%s.relay is not: it was not made by terracectl",
+			  relay->below, name);
+	if (r || relay->begun)
+		return r;
+	v = dm_find(list, nr, name);
+	r = v ? from_volume(relay, v) : -ENODEV;
+	if (v) {
+		snprintf(relay->name, sizeof(relay->name), "%s", v->name);
+		snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", v->name);
+	}
+	free(list);
+	return r;
+}
+
+/* ---- down ---------------------------------------------------------------------------------- */
+
+static int make_below(const struct relay *relay)
+{
+	char *uuid = ctl_text("TERRACE-RELAY-%s", uuid_text(relay->uuid));
+	int r = dm_create_suspended(relay->below, uuid, relay->sectors, "error", "");
+
+	free(uuid);
+	return r;
+}
+
+/* `in` to b: the volume is stopped when the table that ran it is gone. */
+static int step_aside(struct relay *relay)
+{
+	struct dm_line line;
+	char *params;
+	int r = dm_table_line(relay->below, &line);
+
+	if (r == -ENXIO)
+		r = make_below(relay);
+	if (!r)
+		r = dm_table_line(relay->below, &line);
+	if (r)
+		return r;
+	params = ctl_text("%u:%u 0", line.major, line.minor);
+	r = dm_load(relay->name, relay->sectors, "linear", params);
+	free(params);
+	if (!r) {
+		r = dm_resume(relay->name, false);
+		if (r)
+			dm_clear(relay->name);
+	}
+	if (r)
+		dm_remove(relay->below);
+	return r;
+}
+
+static int start_below(struct relay *relay)
+{
+	int r = runs_volume(relay->below) ? 0 :
+		dm_load(relay->below, relay->sectors, TARGET, relay->params);
+
+	if (!r)
+		r = dm_resume(relay->below, false);
+	if (r)
+		ctl_error("volume '%s' could not be started again: what is written to it waits; the same call goes on once the reason is mended",
+			  relay->name);
+	return r;
+}
+
+int relay_out(struct relay *relay)
+{
+	int r = keep(relay);
+
+	if (!r && runs_volume(relay->name)) {
+		r = step_aside(relay);
+		if (r)
+			forget(relay);
+	}
+	relay->begun |= !r;
+	return r ? r : start_below(relay);
+}
+
+/* ---- up ------------------------------------------------------------------------------------- */
+
+/* c to d. Nothing goes there any more: NAME is suspended. */
+static int stop_below(const struct relay *relay)
+{
+	int r;
+
+	if (!runs_volume(relay->below))
+		return 0;
+	r = dm_load(relay->below, relay->sectors, "error", "");
+	return r ? r : dm_resume(relay->below, false);
+}
+
+/* What waits in b has to get through before NAME can be suspended. */
+static int let_waiting_through(struct relay *relay)
+{
+	struct dm_line line;
+
+	if (dm_table_line(relay->name, &line) || line.suspended || runs_volume(relay->below))
+		return 0;
+	return start_below(relay);
+}
+
+int relay_in(struct relay *relay, const char *params)
+{
+	int r = 0;
+
+	if (!runs_volume(relay->name)) {
+		r = let_waiting_through(relay);
+		if (!r)
+			r = dm_suspend(relay->name, true);
+		if (!r)
+			r = stop_below(relay);
+		if (!r)
+			r = dm_load(relay->name, relay->sectors, TARGET, params);
+		if (!r)
+			r = dm_resume(relay->name, true);
+		if (r) {
+			ctl_error("volume '%s' stays below '%s': the same call goes on", relay->name, relay->below);
+			start_below(relay);
+			dm_clear(relay->name);
+			dm_resume(relay->name, true);
+			return r;
+		}
+	}
+	return relay_end(relay);
+}
+
+int relay_end(struct relay *relay)
+{
+	struct dm_line line;
+	int r = 0;
+
+	if (!dm_table_line(relay->below, &line)) {
+		if (line.suspended)
+			dm_resume(relay->below, true);
+		r = dm_remove(relay->below);
+		if (r == -EBUSY)
+			ctl_error("'%s' is in use: close it, then dmsetup remove %s", relay->below, relay->below);
+	}
+	if (!r)
+		forget(relay);
+	return r;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A volume in use goes one floor down, so that something else can take its
+ * place: NAME, which is mounted, keeps its identity and gets a table that
+ * leads to NAME-terrace, which gets the volume.
+ *
+ * The kernel runs a volume under one mapped device at a time, and stops it
+ * when that device's table is replaced. So for a moment there is no volume:
+ * what arrives at NAME then waits at NAME-terrace, which is suspended.
+ *
+ *	     NAME			NAME-terrace
+ *	in   terrace			(none)
+ *	a    terrace			error, suspended
+ *	b    linear NAME-terrace	error, suspended	I/O waits here
+ *	out  linear NAME-terrace	terrace
+ *	(NAME is anything that leads to NAME-terrace from here on)
+ *	c    suspended			terrace
+ *	d    suspended			error			the volume is stopped
+ *	in   terrace			(none)
+ *
+ * Killed in any state: a power cut leaves the volume as it is on its devices;
+ * a killed terracectl leaves I/O waiting in b, c and d. relay_find() tells
+ * from the tables and from /run/terrace/NAME.relay which state it is, and
+ * relay_out() and relay_in() go on from there.
+ */
+#ifndef TERRACE_CTL_RELAY_H
+#define TERRACE_CTL_RELAY_H
+
+#include "dm.h"
+
+struct relay {
+	char name[DM_NAME_BYTES], below[DM_NAME_BYTES];
+	u8 uuid[TERRACE_UUID_BYTES];
+	u64 sectors;
+	char params[DM_PARAMS_BYTES];	/* of the terrace table */
+	bool begun;			/* some state but the first `in` */
+};
+
+/*
+ * Fills @relay from a volume that is active under its own name, or from one
+ * that was left in another state. -errno after a message.
+ */
+int relay_find(struct relay *relay, const char *name);
+
+/* `in` (or any state up to `out`) to `out`. 0, or -errno after a message; if
+ * it could not begin, it is `in` again.
+ */
+int relay_out(struct relay *relay);
+
+/* From anything to `in`, with @params as the terrace table. */
+int relay_in(struct relay *relay, const char *params);
+
+/* NAME does not need what is below any more: it goes, the volume with it. */
+int relay_end(struct relay *relay);
+
+#endif
