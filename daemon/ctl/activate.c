@@ -4,13 +4,18 @@
  * and back.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "activate.h"
 #include "check.h"
+#include "complete.h"
 #include "dm.h"
 #include "names.h"
 #include "sysfs.h"
@@ -180,6 +185,9 @@ static const char activate_help[] =
 "  --read-only      write nothing, not even a journal block\n"
 "  --degraded       even if devices are missing: their blocks read as errors\n"
 "  --force          even if the quick check finds problems\n"
+"  --auto           as at boot: a volume that is active already, or whose devices\n"
+"                   are not all there yet, is no error (with --degraded it is not\n"
+"                   waited for them)\n"
 "  --option WORD    an option of the table line, like commit_ms=500; repeatable\n"
 "  --help           this text\n"
 "\n"
@@ -190,12 +198,72 @@ static const char activate_help[] =
 "  terracectl activate --read-only --degraded db\n"
 "  terracectl activate /dev/nvme0n1 /dev/sda\n";
 
+/* Devices come one by one, and each asks: one after the other. */
+static int lock_auto(void)
+{
+	int fd;
+
+	mkdir("/run/terrace", 0700);
+	fd = open("/run/terrace/activate.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
+static bool is_active(const struct found_volume *v)
+{
+	const struct found found = { .volume = (struct found_volume *)v, .nr = 1 };
+	struct dm_volume *list;
+	bool active = false;
+	u32 nr;
+
+	if (find_active(&found, &list, &nr))
+		return false;
+	for (u32 i = 0; i < nr; i++)
+		active |= !memcmp(list[i].uuid, v->uuid, TERRACE_UUID_BYTES);
+	free(list);
+	return active;
+}
+
+static int run_auto(const struct activate *how, const char *word)
+{
+	int lock = lock_auto(), r = CTL_PROBLEM;
+	char *path = *word == '/' ? realpath(word, NULL) : NULL, *lacks = NULL;
+	struct found_volume *v;
+	struct found found;
+
+	find_volumes(&found, NULL, 0);
+	v = find_named(&found, path ? path : word);
+	if (v && is_active(v)) {
+		r = CTL_OK;
+	} else if (v) {
+		lacks = volume_lacks(v);
+		if (lacks && !how->degraded) {
+			printf("volume '%s' (%s): waiting for %s\n", v->name, uuid_text(v->uuid), lacks);
+			r = CTL_OK;
+		} else {
+			if (lacks)
+				ctl_error("volume '%s': %s did not come: going on without, blocks that are only there read as errors; attach it, then: terracectl deactivate %s && terracectl activate %s",
+					  v->name, lacks, v->name, v->name);
+			r = activate_volume(v, how);
+		}
+	}
+	free(lacks);
+	free(path);
+	find_free(&found);
+	if (lock >= 0)
+		close(lock);
+	return r;
+}
+
 static int run_activate(const struct activate *how, char **words, int nr)
 {
 	struct found_volume *v;
 	struct found found;
 	int r = CTL_PROBLEM;
 
+	if (how->automatic)
+		return run_auto(how, words[0]);
 	find_volumes(&found, *words[0] == '/' ? words : NULL, *words[0] == '/' ? nr : 0);
 	v = find_named(&found, words[0]);
 	if (v)
@@ -213,6 +281,7 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 		{ "read-only", no_argument, NULL, 'r' },
 		{ "degraded", no_argument, NULL, 'd' },
 		{ "force", no_argument, NULL, 'f' },
+		{ "auto", no_argument, NULL, 'A' },
 		{ "option", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -235,6 +304,9 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 			how.force = true;
 			how.degraded = true;
 			break;
+		case 'A':
+			how.automatic = true;
+			break;
 		case 'o':
 			if (how.nr_options == 63 || strchr(optarg, ' '))
 				return ctl_usage(cmd, "--option %s: at most 63, of one word each", optarg);
@@ -248,7 +320,7 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 	}
 	if (optind == argc)
 		return ctl_usage(cmd, "no volume given: its name, its UUID, or all its devices");
-	if (*argv[optind] != '/' && argc - optind > 1)
+	if ((*argv[optind] != '/' || how.automatic) && argc - optind > 1)
 		return ctl_usage(cmd, "'%s': one volume at a time", argv[optind + 1]);
 	return run_activate(&how, argv + optind, argc - optind);
 }

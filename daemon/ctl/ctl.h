@@ -39,6 +39,7 @@ extern const struct ctl_command ctl_deactivate_command;
 extern const struct ctl_command ctl_evacuate_command;
 extern const struct ctl_command ctl_leave_command;
 extern const struct ctl_command ctl_remove_command;
+extern const struct ctl_command ctl_label_command;
 extern const struct ctl_command ctl_format_command;
 extern const struct ctl_command ctl_check_command;
 extern const struct ctl_command ctl_dump_command;

@@ -25,6 +25,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_evacuate_command,
 	&ctl_leave_command,
 	&ctl_remove_command,
+	&ctl_label_command,
 	&ctl_format_command,
 	&ctl_check_command,
 	&ctl_dump_command,
