@@ -27,7 +27,11 @@ struct ctl_command {
 extern const struct ctl_command ctl_create_command;
 extern const struct ctl_command ctl_list_command;
 extern const struct ctl_command ctl_status_command;
+extern const struct ctl_command ctl_top_command;
+extern const struct ctl_command ctl_report_command;
+extern const struct ctl_command ctl_trace_command;
 extern const struct ctl_command ctl_set_command;
+extern const struct ctl_command ctl_tunables_command;
 extern const struct ctl_command ctl_which_command;
 extern const struct ctl_command ctl_explain_command;
 extern const struct ctl_command ctl_move_command;

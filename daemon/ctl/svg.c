@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * SVG by hand. See svg.h.
+ */
+#include "svg.h"
+
+#define WIDTH	760.0
+#define HEIGHT	180.0
+#define LEFT	64.0
+#define BELOW	22.0
+#define GRID	4
+
+static const char *const colour[SVG_MAX_LINES] = {
+	"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f",
+};
+
+void html_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		case '&':
+			fputs("&amp;", out);
+			break;
+		default:
+			fputc(*text, out);
+		}
+	}
+}
+
+static void print_number(FILE *out, double v)
+{
+	if (v >= 1e6)
+		fprintf(out, "%.3gM", v / 1e6);
+	else if (v >= 1e4)
+		fprintf(out, "%.3gk", v / 1e3);
+	else
+		fprintf(out, "%.3g", v);
+}
+
+static double largest(const struct svg_plot *p)
+{
+	double top = 0;
+
+	for (u32 l = 0; l < p->nr_lines; l++)
+		for (u32 i = 0; i < p->nr_points; i++)
+			if (p->line[l].value[i] > top)
+				top = p->line[l].value[i];
+	return top > 0 ? top * 1.05 : 1;
+}
+
+static void frame(FILE *out, const struct svg_plot *p, double top)
+{
+	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 0;
+
+	for (int k = 0; k <= GRID; k++) {
+		double y = HEIGHT - HEIGHT * k / GRID;
+
+		fprintf(out, "<line x1='%g' y1='%g' x2='%g' y2='%g' class='grid'/><text x='%g' y='%g' class='left'>",
+			LEFT, y + 8, LEFT + WIDTH, y + 8, LEFT - 6, y + 12);
+		print_number(out, top * k / GRID);
+		fputs("</text>\n", out);
+	}
+	fprintf(out, "<text x='%g' y='%g'>0 s</text><text x='%g' y='%g' class='left'>%.0f s</text>\n", LEFT,
+		HEIGHT + BELOW + 4, LEFT + WIDTH, HEIGHT + BELOW + 4, end);
+}
+
+/* A gap where there is no value. */
+static void draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
+{
+	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 1;
+	bool open = false;
+
+	for (u32 i = 0; i < p->nr_points; i++) {
+		double v = p->line[l].value[i];
+
+		if (v < 0) {
+			if (open)
+				fputs("'/>\n", out);
+			open = false;
+			continue;
+		}
+		if (!open)
+			fprintf(out, "<polyline fill='none' stroke-width='1.5' stroke='%s' points='", colour[l]);
+		open = true;
+		fprintf(out, "%.1f,%.1f ", LEFT + WIDTH * (end > 0 ? p->seconds[i] / end : 0),
+			HEIGHT + 8 - HEIGHT * (v < top ? v : top) / top);
+	}
+	if (open)
+		fputs("'/>\n", out);
+}
+
+void svg_plot(FILE *out, const struct svg_plot *p)
+{
+	double top = p->top > 0 ? p->top : largest(p);
+
+	fputs("<h2>", out);
+	html_text(out, p->title);
+	fputs(" <small>", out);
+	html_text(out, p->unit);
+	fputs("</small></h2>\n<p>", out);
+	for (u32 l = 0; l < p->nr_lines; l++) {
+		fprintf(out, "<span style='color:%s'>&#9632; ", colour[l]);
+		html_text(out, p->line[l].name);
+		fputs("</span> ", out);
+	}
+	fprintf(out, "</p>\n<svg viewBox='0 0 %g %g' role='img'>\n", LEFT + WIDTH + 8, HEIGHT + BELOW + 12);
+	frame(out, p, top);
+	for (u32 l = 0; l < p->nr_lines; l++)
+		draw_line(out, p, l, top);
+	fputs("</svg>\n", out);
+}
+
+void svg_map(FILE *out, const char *title, u32 nr, u32 columns, const u8 *value)
+{
+	double w = WIDTH / (nr ? nr : 1), h = HEIGHT / (columns ? columns : 1);
+
+	fputs("<h2>", out);
+	html_text(out, title);
+	fprintf(out, "</h2>\n<svg viewBox='0 0 %g %g' role='img' shape-rendering='crispEdges'>\n",
+		LEFT + WIDTH + 8, HEIGHT + BELOW + 12);
+	fprintf(out, "<rect x='%g' y='8' width='%g' height='%g' fill='#fff' stroke='#ccc'/>\n", LEFT, WIDTH, HEIGHT);
+	for (u32 i = 0; i < nr; i++)
+		for (u32 k = 0; k < columns; k++)
+			if (value[i * columns + k])
+				fprintf(out, "<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='#c30' fill-opacity='%.2f'/>\n",
+					LEFT + w * i, 8 + h * k, w, h, value[i * columns + k] / 255.0);
+	fprintf(out, "<text x='%g' y='18' class='left'>first</text><text x='%g' y='%g' class='left'>last</text>\n</svg>\n",
+		LEFT - 6, LEFT - 6, HEIGHT + 8);
+}

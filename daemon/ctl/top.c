@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * terracectl top: what a volume does right now, again and again.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "interrupt.h"
+#include "names.h"
+#include "sample.h"
+#include "term.h"
+
+#define BAR	24
+
+static void print_bar(u64 used, u64 all)
+{
+	u32 n = all ? (u32)(used * BAR / all) : 0;
+
+	putchar('[');
+	for (u32 i = 0; i < BAR; i++)
+		putchar(i < n ? '#' : '.');
+	putchar(']');
+}
+
+static void print_tiers(const struct sample *s, const struct sample_rates *r)
+{
+	puts("  tier  class   kind                              used      of     reads/s   writes/s");
+	for (u32 t = 0; t < s->nr_tiers; t++) {
+		const struct ctl_tier *tier = &s->tier[t];
+
+		printf("  %-4u  %-6s  %-7s  ", t, class_name(tier->class), kind_name(tier->kind));
+		print_bar(tier->used_blocks, tier->blocks);
+		printf("  %5.1f %%  %9s  %8.0f  %8.0f%s\n",
+		       tier->blocks ? 100.0 * (double)tier->used_blocks / (double)tier->blocks : 0.0,
+		       size_text(tier->blocks), r->reads[t], r->writes[t],
+		       tier->missing ? term_alarm("  MISSING") : "");
+	}
+}
+
+/* Cold to hot; a space: nothing of it is fast. */
+static void print_cells(const struct sample *s)
+{
+	static const char shade[] = " .:-=+*#%@";
+
+	if (!s->nr_cells)
+		return;
+	fputs("  fast    |", stdout);
+	for (u32 k = 0; k < s->nr_cells; k++)
+		putchar(shade[(s->fast[k] * 9 + 254) / 255]);
+	fputs("|\n  used    |", stdout);
+	for (u32 k = 0; k < s->nr_cells; k++)
+		putchar(shade[s->lately[k] * 9 / 255]);
+	puts("|  first to last block; darker: more of it fast, used more lately");
+}
+
+static const char *idle_reason(struct json_object *status, const char *name)
+{
+	struct json_object *list, *value;
+
+	if (!status || !json_object_object_get_ex(status, "volumes", &list))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+
+		if (json_object_object_get_ex(o, "name", &value) && !strcmp(json_object_get_string(value), name) &&
+		    json_object_object_get_ex(o, "nothing_moves_because", &value) && value)
+			return json_object_get_string(value);
+	}
+	return NULL;
+}
+
+static void print_view(const struct sampler *sampler, const struct sample *a, const struct sample *b,
+		       const char *socket_path)
+{
+	struct json_object *status = ask_daemon(socket_path, "status\n");
+	const char *idle = idle_reason(status, sampler->volume->name);
+	struct sample_rates r;
+	double days = sample_days_left(a, b);
+
+	sample_compare(a, b, &r);
+	printf("volume '%s'  %s  mode %s  over %.1f s\n", sampler->volume->name,
+	       size_text(sampler->volume->sectors / TERRACE_BLOCK_SECTORS),
+	       strcmp(b->mode, "write") ? term_alarm(b->mode) : b->mode, r.seconds);
+	print_tiers(b, &r);
+	if (r.hit_rate >= 0)
+		printf("  hit rate  %5.1f %% of reads (fast tiers and promotion cache), %.0f packed reads/s\n",
+		       100 * r.hit_rate, r.packed_reads);
+	else
+		puts("  hit rate  no reads");
+	if (r.mean_us >= 0)
+		printf("  latency   %.0f us mean of all I/O\n", r.mean_us);
+	printf("  moves     %.0f blocks/s; new writes %.0f/s, of them delayed %.0f/s\n", r.moved, r.new_writes,
+	       r.throttled);
+	printf("  journal   %llu of %llu blocks; map in memory %s\n", (unsigned long long)b->journal_used,
+	       (unsigned long long)b->journal_blocks, size_text(b->memory / TERRACE_BLOCK_BYTES));
+	if (days >= 0)
+		printf("  forecast  full in %.*f days at this pace\n", days < 10 ? 1 : 0, days);
+	print_cells(b);
+	if (!status)
+		puts("  terraced  does not run: the kernel's janitor makes room by age");
+	else if (idle)
+		printf("  terraced  moves nothing: %s\n", idle);
+	json_object_put(status);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------- */
+
+static void add(struct json_object *o, const char *name, double value)
+{
+	json_object_object_add(o, name, value < 0 ? NULL : json_object_new_double(value));
+}
+
+static struct json_object *view_json(const struct sampler *sampler, const struct sample *a,
+				     const struct sample *b)
+{
+	struct json_object *o = json_object_new_object(), *tiers = json_object_new_array();
+	struct sample_rates r;
+
+	sample_compare(a, b, &r);
+	json_object_object_add(o, "volume", json_object_new_string(sampler->volume->name));
+	json_object_object_add(o, "mode", json_object_new_string(b->mode));
+	add(o, "seconds", r.seconds);
+	for (u32 t = 0; t < b->nr_tiers; t++) {
+		struct json_object *tier = json_object_new_object();
+
+		json_object_object_add(tier, "class", json_object_new_string(class_name(b->tier[t].class)));
+		json_object_object_add(tier, "kind", json_object_new_string(kind_name(b->tier[t].kind)));
+		json_object_object_add(tier, "used_blocks", json_object_new_uint64(b->tier[t].used_blocks));
+		json_object_object_add(tier, "blocks", json_object_new_uint64(b->tier[t].blocks));
+		add(tier, "reads_per_second", r.reads[t]);
+		add(tier, "writes_per_second", r.writes[t]);
+		json_object_array_add(tiers, tier);
+	}
+	json_object_object_add(o, "tiers", tiers);
+	add(o, "hit_rate", r.hit_rate);
+	add(o, "mean_latency_us", r.mean_us);
+	add(o, "moved_blocks_per_second", r.moved);
+	add(o, "packed_reads_per_second", r.packed_reads);
+	add(o, "days_until_full", sample_days_left(a, b));
+	return o;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------- */
+
+struct top {
+	bool once, json;
+	double every;
+	const char *socket_path;
+};
+
+static bool pause_for(double seconds)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9),
+	};
+
+	nanosleep(&t, NULL);
+	return !interrupt_seen();
+}
+
+static int watch(const struct top *top, const struct sampler *sampler)
+{
+	struct sample *s = ctl_alloc(2 * sizeof(*s));
+	int r = sample_take(sampler, &s[0]);
+
+	for (u32 n = 1; !r && pause_for(top->every); n++) {
+		struct sample *before = &s[!(n & 1)], *now = &s[n & 1];
+
+		r = sample_take(sampler, now);
+		if (r)
+			break;
+		if (!top->once)
+			fputs("\033[H\033[2J", stdout);
+		if (top->json)
+			ctl_json_print(view_json(sampler, before, now));
+		else
+			print_view(sampler, before, now, top->socket_path);
+		fflush(stdout);
+		if (top->once)
+			break;
+	}
+	free(s);
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
+static const char help_text[] =
+"usage: terracectl top [OPTION]... NAME\n"
+"\n"
+"Shows what a volume does, every second, until Ctrl-C: use of the tiers, reads and\n"
+"writes of each, hit rate, mean latency, moves, days until it is full at this\n"
+"pace, and which parts of the volume are fast and were used lately.\n"
+"\n"
+"  --once           once, for the next second, without terminal codes; this is\n"
+"                   also what happens when the output is no terminal\n"
+"  --every SECONDS  instead of 1; 0.1 to 3600\n"
+"  --socket PATH    of terraced, default " ASK_SOCKET "\n"
+"  --json           as JSON, once\n"
+"  --help           this text\n"
+"\n"
+"Exit status: 0 done, 1 the volume is not active or went away, 2 wrong usage.\n"
+"\n"
+"Examples:\n"
+"  terracectl top db\n"
+"  terracectl top --once --every 10 db\n";
+
+static int top_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "once", no_argument, NULL, 'o' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "socket", required_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct top top = { .every = 1, .once = !isatty(STDOUT_FILENO), .socket_path = ASK_SOCKET };
+	const struct dm_volume *v;
+	struct sampler sampler;
+	struct dm_volume *list;
+	char *end;
+	int opt, r = CTL_PROBLEM;
+	u32 nr;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (opt == 'h')
+			return ctl_help(cmd);
+		if (opt == '?')
+			return ctl_usage(cmd, "wrong option");
+		if (opt == 's')
+			top.socket_path = optarg;
+		if (opt == 'e') {
+			top.every = strtod(optarg, &end);
+			if (*end || !(top.every >= 0.1 && top.every <= 3600))
+				return ctl_usage(cmd, "--every %s: seconds, from 0.1 to 3600", optarg);
+		}
+		top.json |= opt == 'j';
+		top.once |= opt == 'o' || opt == 'j';
+	}
+	if (argc - optind != 1)
+		return ctl_usage(cmd, "name one volume");
+	if (dm_volumes(&list, &nr))
+		return CTL_PROBLEM;
+	v = dm_find(list, nr, argv[optind]);
+	if (v && !sampler_open(&sampler, v)) {
+		interrupt_watch();
+		r = watch(&top, &sampler);
+		sampler_close(&sampler);
+	}
+	free(list);
+	return r;
+}
+
+const struct ctl_command ctl_top_command = {
+	.name = "top",
+	.summary = "what a volume does right now",
+	.help = help_text,
+	.run = top_run,
+};
