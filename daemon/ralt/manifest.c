@@ -67,6 +67,7 @@ static void decode_header(struct manifest *m, const uint8_t *from)
 	m->tuned_period = get_le64(from + 56);
 	m->hot.score = get_double(from + 64);
 	m->hot.tick = get_le32(from + 72);
+	m->hot.since = m->hot.tick;
 	m->hot.set = rank > 0;
 	m->hot.rank = rank ? (uint8_t)(rank - 1) : 0;
 	m->generation = get_le32(from + 80);

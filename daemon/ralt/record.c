@@ -131,6 +131,12 @@ bool ralt_is_above(const struct ralt_judge *j, const struct ralt_record *r,
 	if (!t->set)
 		return true;
 	rank = ralt_rank(j, r);
+	/*
+	 * Nothing has judged it yet.  Without this a cut among the stable would keep all candidates out until
+	 * the next one, which they alone can bring about: after a hotspot has moved there would be no hot set.
+	 */
+	if (rank == RALT_CANDIDATE && r->tick - r->span > t->since)
+		return true;
 	if (rank != t->rank)
 		return rank > t->rank;
 	return ralt_score_now(j, r) >=

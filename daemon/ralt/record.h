@@ -74,6 +74,7 @@ struct ralt_threshold {
 	uint8_t rank;		/* the rank it cuts through; higher ones are all in */
 	double score;		/* as of tick */
 	uint32_t tick;
+	uint32_t since;		/* tick of the eviction that set it: candidates that came later are in */
 };
 
 /* Everything that judging and merging records needs. */

@@ -245,7 +245,7 @@ static size_t collect(const struct sample *s, const struct ralt_judge *j, uint8_
 struct ralt_threshold sample_kth(const struct sample *s, const struct ralt_judge *j, double keep,
 				 double *scratch)
 {
-	struct ralt_threshold t = { .set = true, .rank = RALT_STABLE, .tick = j->now.tick };
+	struct ralt_threshold t = { .set = true, .rank = RALT_STABLE, .tick = j->now.tick, .since = j->now.tick };
 	size_t k = (size_t)(keep / (double)(1ull << s->shift)), n;
 
 	if (k >= s->count)

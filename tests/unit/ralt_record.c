@@ -134,9 +134,9 @@ static void ranking(void **state)
 	struct ralt_record high = { .score = 9, .counter = 50, .tag = 0 };
 	struct ralt_record low = { .score = 2, .counter = 50, .tag = 0 };
 	struct ralt_threshold none = { .set = false };
-	struct ralt_threshold unstable5 = { true, RALT_CANDIDATE, 5, 0 };
-	struct ralt_threshold stable1 = { true, RALT_STABLE, 1, 0 };
-	struct ralt_threshold stable2 = { true, RALT_STABLE, 2, 0 };
+	struct ralt_threshold unstable5 = { true, RALT_CANDIDATE, 5, 0, 0 };
+	struct ralt_threshold stable1 = { true, RALT_STABLE, 1, 0, 0 };
+	struct ralt_threshold stable2 = { true, RALT_STABLE, 2, 0, 0 };
 
 	(void)state;
 	make(&w);
@@ -148,6 +148,17 @@ static void ranking(void **state)
 	assert_true(ralt_is_above(&w.j, &stable, &stable1));
 	assert_false(ralt_is_above(&w.j, &stable, &stable2));
 	assert_false(ralt_is_above(&w.j, &high, &stable1));
+	/* A cut among the stable leaves those out that it judged, not what came later. */
+	at(&w, 5000);
+	low.tick = 40;
+	stable1.since = 40;
+	assert_false(ralt_is_above(&w.j, &low, &stable1));
+	stable1.since = 39;
+	assert_true(ralt_is_above(&w.j, &low, &stable1));
+	low.span = 1;
+	assert_false(ralt_is_above(&w.j, &low, &stable1));
+	stable1.since = 0;
+	at(&w, 0);
 	/* An expired record, however high its score, is below every candidate. */
 	high.counter = 0;
 	assert_int_equal(ralt_rank(&w.j, &high), RALT_EXPIRED);
@@ -181,7 +192,7 @@ static void a_record_that_fell_out_starts_anew(void **state)
 	(void)state;
 	make(&w);
 	touch(&w, &r, 0);
-	w.j.hot = (struct ralt_threshold){ true, RALT_CANDIDATE, 3, 0 };
+	w.j.hot = (struct ralt_threshold){ true, RALT_CANDIDATE, 3, 0, 0 };
 	touch(&w, &r, 150);
 	assert_int_equal(r.tag, 0);
 	assert_int_equal(r.counter, 50);
@@ -189,7 +200,7 @@ static void a_record_that_fell_out_starts_anew(void **state)
 	r.tag = 1;
 	ralt_record_settle(&w.j, &r);		/* stable: above */
 	assert_int_equal(r.tag, 1);
-	w.j.hot = (struct ralt_threshold){ true, RALT_STABLE, 3, 0 };
+	w.j.hot = (struct ralt_threshold){ true, RALT_STABLE, 3, 0, 0 };
 	ralt_record_settle(&w.j, &r);
 	assert_int_equal(r.tag, 0);
 	assert_int_equal(r.counter, 0);
