@@ -12,6 +12,7 @@
 const struct tuning_part tuning_parts[] = {
 	PART(tracker, tracker_tunable_table),
 	PART(mapper, mapper_tunable_table),
+	PART(climb, climb_tunable_table),
 	PART(buckets, bucket_tunable_table),
 	PART(msc, msc_tunable_table),
 	PART(choose, choose_tunable_table),
@@ -87,6 +88,8 @@ const char *tuning_check(const struct tuning *t)
 
 	if (watermark_check(&t->watermark))
 		return "watermark.low must be below watermark.high";
+	if (t->climb.min >= t->climb.max)
+		return "climb.min must be below climb.max";
 	if (ralt_tunables_check(&t->ralt, &bad)) {
 		snprintf(said, sizeof(said), "ralt.%s does not fit the other tunables of ralt",
 			 bad ? bad->name : "?");

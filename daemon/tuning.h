@@ -10,6 +10,7 @@
 #include "decide/buckets.h"
 #include "decide/budget.h"
 #include "decide/choose.h"
+#include "decide/climb.h"
 #include "decide/codec.h"
 #include "decide/endurance.h"
 #include "decide/epoch.h"
@@ -26,6 +27,7 @@
 struct tuning {
 	struct tracker_tunables tracker;
 	struct mapper_tunables mapper;
+	struct climb_tunables climb;
 	struct bucket_tunables buckets;
 	struct msc_tunables msc;
 	struct choose_tunables choose;

@@ -11,6 +11,8 @@ static const struct tunable rows[] = {
 		"time that hits must save, as a multiple of the time that promotions take"),
 	TUNABLE(TUNABLE_DOUBLE, governor_tunables, max_regret, 0.5, 0.0, 1.0,
 		"share of demoted blocks that may be read again within an epoch"),
+	TUNABLE(TUNABLE_DOUBLE, governor_tunables, max_overhead, 0.02, 0.0, 1.0,
+		"share of the users' own I/O time that making room may always take beyond plain appends"),
 	TUNABLE(TUNABLE_DOUBLE, governor_tunables, min_moved, 256.0, 1.0, 1e12,
 		"blocks moved below which an epoch is no evidence"),
 	TUNABLE(TUNABLE_U32, governor_tunables, rest_epochs, 1, 1, 100000,
@@ -68,12 +70,14 @@ void governor_judge(struct governor *g, const struct governor_tunables *t,
 {
 	bool paid = e->saved_ns >= t->min_return * e->spent_ns;
 	bool regret = e->regretted > t->max_regret * e->demoted;
+	bool costly = e->overhead_ns > t->max_overhead * e->user_ns &&
+		      e->overhead_ns * t->min_return > e->gained_ns;
 
 	g->epochs++;
 	g->last = *e;
 	judge(&g->up, t, paid ? GOVERNOR_FREE : e->skewed ? GOVERNOR_UNPAID : GOVERNOR_NO_SKEW,
 	      e->promoted >= t->min_moved);
-	judge(&g->down, t, regret ? GOVERNOR_REGRET : GOVERNOR_FREE, e->demoted >= t->min_moved);
+	judge(&g->down, t, regret ? GOVERNOR_REGRET : costly ? GOVERNOR_COSTLY : GOVERNOR_FREE, e->demoted >= t->min_moved);
 }
 
 const char *governor_reason_text(enum governor_reason reason)
@@ -82,6 +86,7 @@ const char *governor_reason_text(enum governor_reason reason)
 		"moves repay",
 		"promotions cost more than their hits saved",
 		"blocks that went down were read again",
+		"keeping hot blocks while making room cost more than their hits saved",
 		"the load is uniform: no placement is better than another",
 	};
 

@@ -8,6 +8,9 @@
  *			>= min_return * time the moves kept the drives busy
  *	demotions	must not have been in vain: at most max_regret of the blocks that
  *			went down were read again.  When everything is hot, all of them are.
+ *	room		must not cost more than it gains: what making it took beyond plain appends of the same
+ *			blocks, against the hits that an LRU of this size (the ghost cache) would not have had.
+ *			Below max_overhead of the users' own time it is not looked at.
  *	the ghost cache	must show skew (see admit.h): else no placement is better than another
  *
  * What failed stops for rest_epochs, twice as long after each failure in a row up to max_rest, then
@@ -27,6 +30,7 @@ struct governor_tunables {
 	uint64_t epoch_ops;
 	double min_return;
 	double max_regret;
+	double max_overhead;
 	double min_moved;
 	uint32_t rest_epochs;
 	uint32_t max_rest;
@@ -38,6 +42,7 @@ enum governor_reason {
 	GOVERNOR_FREE,
 	GOVERNOR_UNPAID,	/* promotions cost more than their hits saved */
 	GOVERNOR_REGRET,	/* what went down was read again */
+	GOVERNOR_COSTLY,	/* keeping the hot cost more than their hits saved */
 	GOVERNOR_NO_SKEW,	/* the load is uniform: no placement is better than another */
 	GOVERNOR_REASONS,
 };
@@ -48,6 +53,9 @@ struct governor_epoch {
 	double spent_ns;	/* drives busy with promotions */
 	double demoted;
 	double regretted;
+	double overhead_ns;	/* drives busy with demotions beyond plain appends */
+	double gained_ns;	/* by hits that an LRU would not have had; below 0: it would have had more */
+	double user_ns;		/* of the users' reads and writes */
 	bool skewed;
 };
 

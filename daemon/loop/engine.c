@@ -138,6 +138,7 @@ static int open_parts(struct engine *e)
 	e->senses = e->port->ops->drain && e->fast_blocks;
 	limits_init(e);
 	orders_init(e);
+	threshold_init(e);
 	err = keep_load(e);
 	if (err)
 		engine_log(e, ENGINE_WARNING, "%s/wear cannot be used (%s): endurance starts with nothing saved up",
@@ -200,6 +201,7 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	e->c.tuning.tracker = tracker;
 	e->c.heat = heat;
 	e->c.cache_blocks = cache;
+	threshold_init(e);
 }
 
 /* ---- a tick -------------------------------------------------------------------------- */

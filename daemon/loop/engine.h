@@ -5,6 +5,7 @@
  *	engine.c	open, close, one tick in order
  *	hear.c		accesses into heat, ghost cache, promotion cache
  *	limits.c	brake, idle boost, budgets, endurance, governor: what moves may do now
+ *	threshold.c	the clock's pinning threshold, tuned by itself
  *	demote.c	room: choose a region, keep what is hot, order the rest down
  *	promote.c	slow-read blocks that are hot: by flush, or in an epoch
  *	orders.c	orders under way, what came of them
@@ -135,11 +136,17 @@ struct engine {
 	struct governor governor;
 	enum governor_reason told_up, told_down;
 	double spent_ns;		/* by promotions, this epoch of the governor */
+	double room_ns, plain_ns;	/* by demotions; by plain appends of the same blocks */
+	struct port_state judged;	/* when that epoch began */
 	struct budget budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
 	struct brake brake;
 	struct idle idle;
 	double boost;
+	struct climb climb;		/* of the pinning threshold */
+	bool climbs;
+	uint64_t climb_reads, climb_fast_reads;	/* when its epoch began */
+	double moved_ns;			/* by all moves, since then */
 	struct codec_sample gain;	/* what packing gained, learnt from results */
 
 	bool claimed;
@@ -184,6 +191,10 @@ void limits_init(struct engine *e);
 void limits_tick(struct engine *e);
 double limits_read_ns(const struct engine *e, uint32_t tier);
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes);
+
+void threshold_init(struct engine *e);
+/* At the end of an epoch of the governor. */
+void threshold_step(struct engine *e);
 
 void demote(struct engine *e, uint64_t blocks);
 void promote(struct engine *e);

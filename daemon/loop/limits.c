@@ -46,6 +46,7 @@ void limits_init(struct engine *e)
 {
 	brake_init(&e->brake);
 	governor_init(&e->governor);
+	e->judged = e->state;
 	e->boost = 1;
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
 		budget_init(&e->budget[t], &e->c.budget[t], e->now_ns);
@@ -68,6 +69,22 @@ static void tell(struct engine *e, const char *side, enum governor_reason reason
 			   governor_reason_text(reason));
 }
 
+/* Did keeping the hot while making room repay?  What an LRU would do is the ghost cache's guess. */
+static void weigh_room(struct engine *e, struct governor_epoch *epoch)
+{
+	double up_ns = limits_read_ns(e, e->up), down_ns = limits_read_ns(e, e->down);
+	double reads = (double)(e->state.reads - e->judged.reads);
+	double fast = (double)(e->state.fast_reads - e->judged.fast_reads);
+	double writes = (double)(e->state.writes - e->judged.writes);
+
+	epoch->overhead_ns = e->room_ns - e->plain_ns;
+	epoch->gained_ns = (fast - reads * shards_hit_rate(&e->shards, e->fast_blocks)) *
+			   (down_ns > up_ns ? down_ns - up_ns : 0);
+	epoch->user_ns = (fast + writes) * up_ns + (reads - fast) * down_ns;
+	e->room_ns = e->plain_ns = 0;
+	e->judged = e->state;
+}
+
 static void judge(struct engine *e)
 {
 	struct repay_counts c = repay_take(&e->repay);
@@ -82,7 +99,9 @@ static void judge(struct engine *e)
 	if (epoch.regretted > epoch.demoted)
 		epoch.regretted = epoch.demoted;
 	e->spent_ns = 0;
+	weigh_room(e, &epoch);
 	governor_judge(&e->governor, &e->c.tuning.governor, &epoch);
+	threshold_step(e);
 	shards_age(&e->shards);
 	tell(e, "promotions", e->governor.up.reason, &e->told_up, e->governor.up.rest);
 	tell(e, "demotions", e->governor.down.reason, &e->told_down, e->governor.down.rest);

@@ -277,13 +277,26 @@ static void count(struct engine *e, const struct plan *p, const struct terrace_r
 static void pay(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
-		double price = endurance_price(&e->endurance[t], &e->c.endurance[t]);
+		double price = endurance_price(&e->endurance[t], &e->c.endurance[t]), busy;
 
 		endurance_step(&e->endurance[t], &e->c.endurance[t], 0, (double)r->written_bytes[t]);
-		if (p->why != WHY_ROOM)
-			e->spent_ns += limits_busy_ns(e, t, (double)r->read_bytes[t]) +
-				       limits_busy_ns(e, t, (double)r->written_bytes[t]) * price;
+		busy = limits_busy_ns(e, t, (double)r->read_bytes[t]) +
+		       limits_busy_ns(e, t, (double)r->written_bytes[t]) * price;
+		e->moved_ns += busy;
+		if (p->why == WHY_ROOM)
+			e->room_ns += busy;
+		else
+			e->spent_ns += busy;
 	}
+}
+
+/* What a plain append of the same blocks would have taken. */
+static void compare(struct engine *e, const struct plan *p, const struct terrace_result *r)
+{
+	double gain = e->gain.lz4 > 1 ? e->gain.lz4 : 1;
+
+	if (p->why == WHY_ROOM)
+		e->plain_ns += limits_busy_ns(e, e->down, (double)r->down * TERRACE_BLOCK_BYTES / gain);
 }
 
 static void note(struct engine *e, uint64_t decision, const struct terrace_result *r)
@@ -318,6 +331,7 @@ static void ended(struct engine *e, struct order *o, const struct terrace_result
 	}
 	count(e, &o->plan, r);
 	pay(e, &o->plan, r);
+	compare(e, &o->plan, r);
 	learn_gain(e, &o->plan, r);
 	remember_moved(e, &o->plan, r);
 	settle(e, &o->plan, r);

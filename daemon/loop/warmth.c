@@ -26,9 +26,20 @@ static int open_ralt(struct warmth *w, const struct warmth_config *c)
 	return ralt_open(&w->ralt, &rc);
 }
 
-static int open_clock(struct warmth *w, const struct warmth_config *c, struct prng *prng)
+/*
+ * What is pinned is a share of what is tracked: with more tracked than fits, the pinned
+ * alone could fill the fast tier and leave no region anything to demote.
+ */
+static uint64_t clock_limit(const struct warmth_config *c)
 {
 	uint64_t limit = tracker_limit(&c->tuning->tracker, c->blocks);
+
+	return limit < c->fast_blocks ? limit : c->fast_blocks;
+}
+
+static int open_clock(struct warmth *w, const struct warmth_config *c, struct prng *prng)
+{
+	uint64_t limit = clock_limit(c);
 	uint64_t regions = (c->blocks + REGION_BLOCKS - 1) / REGION_BLOCKS;
 	size_t n = tracker_bytes(limit);
 	int err = tracker_init(&w->tracker, &c->tuning->tracker, limit, take(w, 0, n), n);

@@ -154,6 +154,8 @@ static struct json_object *heat_json(const struct driver *d)
 		number(o, "records", r.records);
 		number(o, "bytes_on_disk", r.bytes_on_disk);
 	}
+	if (e->climbs)
+		real(o, "pinning_threshold", e->c.tuning.mapper.pinning_threshold);
 	flag(o, "skewed", hear_skewed(e));
 	json_object_object_add(o, "lru_hit_rate_if_fast_were", ghost_json(e));
 	return o;

@@ -51,6 +51,35 @@ static void unpaid_promotions_rest_ever_longer(void **state)
 	assert_int_equal(g.up.rest, 1);
 }
 
+/* What room cost beyond plain appends must come back as hits, unless it is next to nothing. */
+static void room_that_costs_more_than_it_gains_stops(void **state)
+{
+	struct governor_tunables t;
+	struct governor_epoch e = good;
+	struct governor g;
+
+	(void)state;
+	tunable_defaults(&governor_tunable_table, &t);
+	governor_init(&g);
+	e.user_ns = 10e9;
+	e.overhead_ns = 0.19e9;
+	e.gained_ns = -5e9;
+	governor_judge(&g, &t, &e);
+	assert_true(governor_allows_down(&g));
+	e.overhead_ns = 0.21e9;
+	e.gained_ns = 0.22e9;
+	governor_judge(&g, &t, &e);
+	assert_true(governor_allows_down(&g));
+	e.gained_ns = 0.20e9;
+	t.max_overhead = 0.03;
+	governor_judge(&g, &t, &e);
+	assert_true(governor_allows_down(&g));
+	t.max_overhead = 0.02;
+	governor_judge(&g, &t, &e);
+	assert_int_equal(g.down.reason, GOVERNOR_COSTLY);
+	assert_true(governor_allows_up(&g));
+}
+
 static void says_why(void **state)
 {
 	struct governor_tunables t;
@@ -159,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_moves_go_on),
 		cmocka_unit_test(unpaid_promotions_rest_ever_longer),
+		cmocka_unit_test(room_that_costs_more_than_it_gains_stops),
 		cmocka_unit_test(says_why),
 		cmocka_unit_test(governor_tunables_change_the_outcome),
 		cmocka_unit_test(counts_hits_and_regrets),

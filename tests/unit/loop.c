@@ -104,6 +104,30 @@ static void a_merge_promotes_what_it_meets(void **state)
 	sim_remove(s);
 }
 
+/* The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits. */
+static void the_pinning_threshold_climbs(void **state)
+{
+	double hits[2];
+
+	(void)state;
+	for (int climbs = 0; climbs < 2; climbs++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.heat = HEAT_CLOCK;
+		s->c.tuning.mapper.pinning_threshold = climbs ? 0.1 : 0.05;	/* below climb.min: fixed */
+		s->c.tuning.governor.epoch_ops = 10000;
+		s->c.tuning.governor.min_moved = 1e9;
+		sim_open(s);
+		assert_int_equal(s->e.climbs, climbs);
+		sim_hotspot(s, 400000, 4096, 0.9, 0.3);
+		hits[climbs] = hit_rate(s, 20000, 4096);
+		print_message("threshold %.3f hit rate %.3f\n", s->e.c.tuning.mapper.pinning_threshold, hits[climbs]);
+		assert_true(climbs == (s->e.c.tuning.mapper.pinning_threshold > 0.3));
+		sim_remove(s);
+	}
+	assert_true(hits[1] > hits[0] + 0.02);
+}
+
 /* Without a sense of blocks the oldest regions go, and nothing comes up. */
 static void a_blind_loop_goes_by_age(void **state)
 {
@@ -527,6 +551,7 @@ int main(void)
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(slow_reads_are_thinned_for_heat),
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
+		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
