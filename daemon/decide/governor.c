@@ -30,10 +30,22 @@ void governor_init(struct governor *g)
 bool governor_step(struct governor *g, const struct governor_tunables *t, uint64_t ops)
 {
 	g->ops += ops;
-	if (g->ops < t->epoch_ops)
+	return g->ops >= t->epoch_ops;
+}
+
+/* @scale: how many times as much users' time and hits the epoch will have had at its end. */
+static bool is_costly(const struct governor_tunables *t, const struct governor_epoch *e, double scale)
+{
+	return e->overhead_ns > t->max_overhead * e->user_ns * scale &&
+	       e->overhead_ns * t->min_return > e->gained_ns * scale;
+}
+
+bool governor_lost(const struct governor *g, const struct governor_tunables *t,
+		   const struct governor_epoch *so_far)
+{
+	if (g->down.reason != GOVERNOR_FREE || !g->ops || g->ops < t->epoch_ops / 20)
 		return false;
-	g->ops = 0;
-	return true;
+	return is_costly(t, so_far, (double)t->epoch_ops / (double)g->ops);
 }
 
 static void stop(struct governor_side *side, const struct governor_tunables *t,
@@ -70,10 +82,10 @@ void governor_judge(struct governor *g, const struct governor_tunables *t,
 {
 	bool paid = e->saved_ns >= t->min_return * e->spent_ns;
 	bool regret = e->regretted > t->max_regret * e->demoted;
-	bool costly = e->overhead_ns > t->max_overhead * e->user_ns &&
-		      e->overhead_ns * t->min_return > e->gained_ns;
+	bool costly = is_costly(t, e, 1);
 
 	g->epochs++;
+	g->ops = 0;
 	g->last = *e;
 	judge(&g->up, t, paid ? GOVERNOR_FREE : e->skewed ? GOVERNOR_UNPAID : GOVERNOR_NO_SKEW,
 	      e->promoted >= t->min_moved);

@@ -79,6 +79,13 @@ void governor_init(struct governor *g);
 /* Counts operations; true when an epoch is over and governor_judge() is due. */
 bool governor_step(struct governor *g, const struct governor_tunables *t, uint64_t ops);
 
+/*
+ * Whether an epoch, of which @so_far is known, is lost: room has cost more than all of it could gain at this
+ * rate.  It is then judged at once.  Not before a twentieth of it.
+ */
+bool governor_lost(const struct governor *g, const struct governor_tunables *t,
+		   const struct governor_epoch *so_far);
+
 void governor_judge(struct governor *g, const struct governor_tunables *t,
 		    const struct governor_epoch *e);
 

@@ -70,7 +70,7 @@ static void tell(struct engine *e, const char *side, enum governor_reason reason
 }
 
 /* Did keeping the hot while making room repay?  What an LRU would do is the ghost cache's guess. */
-static void weigh_room(struct engine *e, struct governor_epoch *epoch)
+static void weigh_room(const struct engine *e, struct governor_epoch *epoch)
 {
 	double up_ns = limits_read_ns(e, e->up), down_ns = limits_read_ns(e, e->down);
 	double reads = (double)(e->state.reads - e->judged.reads);
@@ -81,8 +81,16 @@ static void weigh_room(struct engine *e, struct governor_epoch *epoch)
 	epoch->gained_ns = (fast - reads * shards_hit_rate(&e->shards, e->fast_blocks)) *
 			   (down_ns > up_ns ? down_ns - up_ns : 0);
 	epoch->user_ns = (fast + writes) * up_ns + (reads - fast) * down_ns;
-	e->room_ns = e->plain_ns = 0;
-	e->judged = e->state;
+}
+
+static bool is_lost(const struct engine *e)
+{
+	struct governor_epoch epoch = { 0 };
+
+	if (e->room_ns <= e->plain_ns)
+		return false;
+	weigh_room(e, &epoch);
+	return governor_lost(&e->governor, &e->c.tuning.governor, &epoch);
 }
 
 static void judge(struct engine *e)
@@ -100,6 +108,8 @@ static void judge(struct engine *e)
 		epoch.regretted = epoch.demoted;
 	e->spent_ns = 0;
 	weigh_room(e, &epoch);
+	e->room_ns = e->plain_ns = 0;
+	e->judged = e->state;
 	governor_judge(&e->governor, &e->c.tuning.governor, &epoch);
 	threshold_step(e);
 	shards_age(&e->shards);
@@ -130,6 +140,6 @@ void limits_tick(struct engine *e)
 		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, share * e->boost);
 	pay_endurance(e, seconds);
 	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, e->state.fast_reads - e->before.fast_reads);
-	if (governor_step(&e->governor, &e->c.tuning.governor, ops))
+	if (governor_step(&e->governor, &e->c.tuning.governor, ops) || is_lost(e))
 		judge(e);
 }

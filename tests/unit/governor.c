@@ -80,6 +80,34 @@ static void room_that_costs_more_than_it_gains_stops(void **state)
 	assert_true(governor_allows_up(&g));
 }
 
+/* A tenth of the epoch has gone: lost is what ten times the gain could not make good. */
+static void a_lost_epoch_ends_early(void **state)
+{
+	struct governor_epoch e = { .user_ns = 1e9, .overhead_ns = 1.1e9, .gained_ns = 0.1e9, .demoted = 1000 };
+	struct governor_tunables t;
+	struct governor g;
+
+	(void)state;
+	tunable_defaults(&governor_tunable_table, &t);
+	governor_init(&g);
+	assert_false(governor_step(&g, &t, t.epoch_ops / 20 - 1));
+	assert_false(governor_lost(&g, &t, &e));
+	governor_step(&g, &t, t.epoch_ops / 20 + 1);
+	assert_true(governor_lost(&g, &t, &e));
+	e.gained_ns = 0.12e9;
+	assert_false(governor_lost(&g, &t, &e));
+	e.gained_ns = -1e9;
+	assert_true(governor_lost(&g, &t, &e));
+	e.overhead_ns = 0.19e9;		/* 2 % of what the users' time will be */
+	assert_false(governor_lost(&g, &t, &e));
+	e.overhead_ns = 1.1e9;
+	governor_judge(&g, &t, &e);
+	assert_int_equal(g.down.reason, GOVERNOR_COSTLY);
+	assert_int_equal(g.ops, 0);
+	governor_step(&g, &t, t.epoch_ops / 2);
+	assert_false(governor_lost(&g, &t, &e));	/* nothing moves any more */
+}
+
 static void says_why(void **state)
 {
 	struct governor_tunables t;
@@ -113,6 +141,7 @@ static void governor_tunables_change_the_outcome(void **state)
 	assert_false(governor_step(&g, &t, 99999));
 	assert_true(governor_step(&g, &t, 1));
 	t.epoch_ops = 10;
+	governor_init(&g);
 	assert_true(governor_step(&g, &t, 10));
 	t.min_return = 3;
 	t.rest_epochs = 5;
@@ -189,6 +218,7 @@ int main(void)
 		cmocka_unit_test(good_moves_go_on),
 		cmocka_unit_test(unpaid_promotions_rest_ever_longer),
 		cmocka_unit_test(room_that_costs_more_than_it_gains_stops),
+		cmocka_unit_test(a_lost_epoch_ends_early),
 		cmocka_unit_test(says_why),
 		cmocka_unit_test(governor_tunables_change_the_outcome),
 		cmocka_unit_test(counts_hits_and_regrets),
