@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Words for terraced in scripts of the machine; sourced after volume.bash.
+#
+# $CONF, $LOG		its configuration, which the script writes, and its log
+# daemon_start [ARG...]	in the background as $daemon, until it answers
+# daemon_stop		cleanly
+# daemon_kill		not so
+# answers		asks for the status, into /dev/shm/status
+# number NAME		of the status, the first of that name
+# logged REGEX		the log has that
+# until_ WHAT COMMAND...	waits until the command succeeds; patience is for slow machines
+#
+# shellcheck shell=bash
+
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced orders
+LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf
+daemon=
+trap 'cp $LOG $CONF /dev/shm/status "$OUT/" 2> /dev/null || true' EXIT
+mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
+
+terraced() { from_ram terraced "$@"; }
+
+daemon_start() {
+	# not the function: signals are for the program
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF "$@" >> $LOG 2>&1 &
+	daemon=$!
+	until_ "terraced answers" answers
+}
+daemon_stop() {
+	kill $daemon
+	wait $daemon || die "terraced ends with $?"
+	daemon=
+}
+daemon_kill() {
+	kill -9 $daemon
+	wait $daemon 2> /dev/null || true
+	daemon=
+}
+answers() { terraced --config $CONF --status > /dev/shm/status 2> /dev/null; }
+number() { answers && sed -n "s/^ *\"$1\": *\([0-9.]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+logged() { grep -qE -e "$1" $LOG; }
+until_() {
+	local what=$1 tries
+	shift
+	for ((tries = 0; tries < 400; tries++)); do
+		if "$@"; then return; fi
+		[ -z "$daemon" ] || kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
+		sleep 0.2
+	done
+	tail -40 $LOG
+	cat /dev/shm/status
+	die "$what: never"
+}
+rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status"; }
+# clock ticks of 10 ms
+cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
