@@ -70,6 +70,16 @@ struct port_access {
 	bool always;		/* of a kind that is never sampled away */
 };
 
+#define PORT_SAMPLE_BLOCKS	16u
+
+/* What a sample of a region gained: input size / output size. */
+struct port_gain {
+	uint64_t region;
+	int error;
+	double lz4;		/* each block alone */
+	double zstd_4, zstd_16;	/* in clusters of as many */
+};
+
 typedef void (*port_see_fn)(void *ctx, const struct port_access *access);
 
 struct port_ops {
@@ -87,6 +97,12 @@ struct port_ops {
 	int (*claim)(struct port *port, bool on);
 	/* Who else has the volume's control device open, for people: "cat (pid 17)".  May be NULL. */
 	void (*holders)(struct port *port, char *text, size_t bytes);
+	/*
+	 * Reads these PORT_SAMPLE_BLOCKS blocks of the region and finds out what packing would gain; -EBUSY: too many
+	 * are under way.  Both NULL where that cannot be done.
+	 */
+	int (*sample)(struct port *port, uint64_t region, const uint64_t *blocks);
+	int (*gains)(struct port *port, struct port_gain *out, uint32_t most);
 	void (*close)(struct port *port);
 };
 

@@ -7,6 +7,7 @@
  * port, since all sizes change: it is told that the volume has gone.
  */
 #include "act/device.h"
+#include "act/sampler.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +28,7 @@ struct device {
 	struct port port;
 	struct port_ops ops;		/* drain only with a sense */
 	struct sense *sense;
+	struct sampler *sampler;
 	int fd;
 	struct terrace_hello hello;
 	const struct terrace_ring *ring;
@@ -380,10 +382,22 @@ static int device_drain(struct port *port, uint32_t most, port_see_fn see, void 
 	return sense->drain(sense, most, see, ctx);
 }
 
+static int device_sample(struct port *port, uint64_t region, const uint64_t *blocks)
+{
+	return sampler_ask(device_of(port)->sampler, region, blocks);
+}
+
+static int device_gains(struct port *port, struct port_gain *out, uint32_t most)
+{
+	return sampler_gains(device_of(port)->sampler, out, most);
+}
+
 static void device_close(struct port *port)
 {
 	struct device *d = device_of(port);
 
+	if (d->sampler)
+		sampler_close(d->sampler);
 	if (d->sense)
 		d->sense->close(d->sense);
 	if (d->summary)
@@ -442,6 +456,18 @@ static const struct port_ops device_ops = {
 	.claim = device_claim, .holders = device_holders, .close = device_close,
 };
 
+/* Without it packing goes by what it gained so far. */
+static void add_sampler(struct device *d)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/%s", d->disk);
+	if (sampler_open(&d->sampler, path, d->fd))
+		return;
+	d->ops.sample = device_sample;
+	d->ops.gains = device_gains;
+}
+
 int device_open(const char *name, struct port **out, char *why, size_t bytes)
 {
 	struct device *d = calloc(1, sizeof(*d));
@@ -473,6 +499,7 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 	err = find_disk(d, name);
 	if (err)
 		return fail(d, err, why, bytes, SYSFS);
+	add_sampler(d);
 	d->port.fd = d->fd;
 	d->port.sampling = 1;
 	d->port.aged = d->summary;

@@ -12,7 +12,7 @@ static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, governor_tunables, max_regret, 0.5, 0.0, 1.0,
 		"share of demoted blocks that may be read again within an epoch"),
 	TUNABLE(TUNABLE_DOUBLE, governor_tunables, max_overhead, 0.02, 0.0, 1.0,
-		"share of the users' own I/O time that making room may always take beyond plain appends"),
+		"share of the users' own I/O time that making room may always cost for keeping hot blocks"),
 	TUNABLE(TUNABLE_DOUBLE, governor_tunables, min_moved, 256.0, 1.0, 1e12,
 		"blocks moved below which an epoch is no evidence"),
 	TUNABLE(TUNABLE_U32, governor_tunables, rest_epochs, 1, 1, 100000,

@@ -8,8 +8,8 @@
  *			>= min_return * time the moves kept the drives busy
  *	demotions	must not have been in vain: at most max_regret of the blocks that
  *			went down were read again.  When everything is hot, all of them are.
- *	room		must not cost more than it gains: what making it took beyond plain appends of the same
- *			blocks, against the hits that an LRU of this size (the ghost cache) would not have had.
+ *	room		must not cost more than it gains: what making it took beyond what it would without keeping
+ *			hot blocks, against the hits that an LRU of this size (the ghost cache) would not have had.
  *			Below max_overhead of the users' own time it is not looked at.
  *	the ghost cache	must show skew (see admit.h): else no placement is better than another
  *
@@ -53,7 +53,7 @@ struct governor_epoch {
 	double spent_ns;	/* drives busy with promotions */
 	double demoted;
 	double regretted;
-	double overhead_ns;	/* drives busy with demotions beyond plain appends */
+	double overhead_ns;	/* drives busy with demotions, beyond what they would be if nothing were kept */
 	double gained_ns;	/* by hits that an LRU would not have had; below 0: it would have had more */
 	double user_ns;		/* of the users' reads and writes */
 	bool skewed;

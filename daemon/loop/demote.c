@@ -34,7 +34,7 @@ static bool view_region(void *ctx, uint64_t index, struct region_view *view)
 	struct engine *e = ctx;
 	uint64_t region = e->book.fast[index];
 
-	if (orders_busy(e, region))
+	if (orders_busy(e, region) || gains_busy(e, region))
 		return false;
 	book_view(&e->book, region, view);
 	if (!e->senses || e->c.rule == CHOOSE_RANDOM || e->c.rule == CHOOSE_OLDEST)
@@ -55,12 +55,12 @@ static uint32_t common(const struct upmask *a, const struct upmask *b)
 	return n;
 }
 
-static void estimate(const struct engine *e, const struct choice *c, struct plan *p)
+static void estimate(const struct engine *e, const struct choice *c, const struct codec_sample *sample, struct plan *p)
 {
-	double fast = region_fast_blocks(&c->view), gain = e->gain.lz4 > 1 ? e->gain.lz4 : 1;
+	double fast = region_fast_blocks(&c->view), lz4 = sample ? sample->lz4 : e->gain.lz4, gain = lz4 > 1 ? lz4 : 1;
 	double dirty = fast > 0 ? c->view.dirty_blocks / fast : 1;
 
-	p->codec = orders_codec(e, fast > 0 ? c->view.coldness / fast : 1);
+	p->codec = orders_codec(e, fast > 0 ? c->view.coldness / fast : 1, sample);
 	p->write_down = p->goes_down * dirty / gain * TERRACE_BLOCK_BYTES;
 	p->write_up = (double)p->goes_up * TERRACE_BLOCK_BYTES;
 	if (p->mode != TERRACE_MOVE_MERGE)
@@ -81,7 +81,7 @@ static uint32_t passing_room(const struct engine *e, const struct upmask_input *
 }
 
 /* 0 with @p filled in; -ENOENT: nothing of the region would go down. */
-static int plan_of(struct engine *e, const struct choice *c, struct plan *p)
+static int plan_of(struct engine *e, const struct choice *c, const struct codec_sample *sample, struct plan *p)
 {
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
@@ -105,7 +105,7 @@ static int plan_of(struct engine *e, const struct choice *c, struct plan *p)
 		.score = c->score, .benefit = c->msc.benefit, .cost = c->msc.cost,
 		.looked_at = c->looked_at,
 	};
-	estimate(e, c, p);
+	estimate(e, c, sample, p);
 	return 0;
 }
 
@@ -117,6 +117,28 @@ static struct msc_tunables priced(const struct engine *e)
 	return t;
 }
 
+/* Those chosen before whose samples have come.  What has changed meanwhile, plan_of() sees. */
+static int demote_sampled(struct engine *e)
+{
+	struct codec_sample gain;
+	struct choice c;
+	struct plan p;
+	bool known;
+
+	while (gains_next(e, &c, &gain, &known)) {
+		int err = plan_of(e, &c, known ? &gain : NULL, &p);
+
+		if (err == -ENOENT || orders_busy(e, c.view.region))
+			continue;
+		if (!err)
+			err = orders_give(e, &p);
+		if (err)
+			return err;
+		e->stats.incompressible += known && p.codec.codec == CODEC_NONE;
+	}
+	return 0;
+}
+
 void demote(struct engine *e, uint64_t blocks)
 {
 	struct msc_tunables msc = priced(e);
@@ -126,6 +148,8 @@ void demote(struct engine *e, uint64_t blocks)
 		e->stats.held_by_governor++;
 		return;
 	}
+	if (demote_sampled(e))
+		return;
 	for (uint32_t i = 0; e->leaving < blocks && i < ATTEMPTS; i++) {
 		struct choice c;
 		struct plan p;
@@ -137,13 +161,17 @@ void demote(struct engine *e, uint64_t blocks)
 			e->stats.choice_failures++;
 			return;
 		}
-		err = plan_of(e, &c, &p);
+		err = plan_of(e, &c, NULL, &p);
 		if (err == -ENOENT) {
 			/* The summary was out of date. */
 			book_refresh(&e->book, e->port, c.view.region);
 			continue;
 		}
-		if (err || orders_give(e, &p))
+		if (err)
+			return;
+		if (gains_wait(e, &c, &p))
+			continue;
+		if (orders_give(e, &p))
 			return;
 	}
 }

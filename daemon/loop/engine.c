@@ -312,6 +312,7 @@ static int look(struct engine *e)
 		err = book_tick(&e->book, e->port);
 	if (!err)
 		err = hear(e);
+	gains_tick(e);
 	return err;
 }
 

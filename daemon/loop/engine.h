@@ -8,6 +8,7 @@
  *	threshold.c	the clock's pinning threshold, tuned by itself
  *	demote.c	room: choose a region, keep what is hot, order the rest down
  *	promote.c	slow-read blocks that are hot: by flush, or in an epoch
+ *	gains.c		samples of what goes down: is packing worth it, and with which codec
  *	orders.c	orders under way, what came of them
  *	explain.c	the last decisions, for people
  *	keep.c		what has to survive a restart, beside the heat
@@ -93,6 +94,18 @@ struct order {
 	bool no_room;		/* told to be pending */
 };
 
+#define GAIN_WAITS	8u
+
+/* A choice that waits for a sample of its region. */
+struct gain_wait {
+	enum { GAIN_FREE, GAIN_ASKED, GAIN_THERE } state;
+	bool known;
+	struct choice choice;
+	struct codec_sample gain;
+	uint64_t asked_ns;
+	uint32_t goes_down;
+};
+
 struct engine_stats {
 	uint64_t accesses, slow_reads;
 	uint64_t choices, choice_failures;
@@ -103,6 +116,7 @@ struct engine_stats {
 	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
+	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
 	uint64_t held_by_budget, held_by_endurance, held_by_governor;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t written_bytes[TERRACE_MAX_RESULT_TIERS];
@@ -136,7 +150,7 @@ struct engine {
 	struct governor governor;
 	enum governor_reason told_up, told_down;
 	double spent_ns;		/* by promotions, this epoch of the governor */
-	double room_ns, plain_ns;	/* by demotions; by plain appends of the same blocks */
+	double room_ns, plain_ns;	/* by demotions; what they would be if nothing were kept */
 	struct port_state judged;	/* when that epoch began */
 	struct budget budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
@@ -147,6 +161,8 @@ struct engine {
 	bool climbs;
 	uint64_t climb_reads, climb_fast_reads;	/* when its epoch began */
 	double moved_ns;			/* by all moves, since then */
+	struct gain_wait gains[GAIN_WAITS];
+	uint32_t gains_waiting;
 	struct codec_sample gain;	/* what packing gained, learnt from results */
 
 	bool claimed;
@@ -196,13 +212,19 @@ void threshold_init(struct engine *e);
 /* At the end of an epoch of the governor. */
 void threshold_step(struct engine *e);
 
+void gains_tick(struct engine *e);
+bool gains_busy(const struct engine *e, uint64_t region);
+/* True: the plan's region is looked into first, gains_next() gives it back. */
+bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p);
+bool gains_next(struct engine *e, struct choice *c, struct codec_sample *gain, bool *known);
+
 void demote(struct engine *e, uint64_t blocks);
 void promote(struct engine *e);
 void promote_epoch(struct engine *e);
 
 void orders_init(struct engine *e);
-/* For blocks of this mean coldness, by what packing has gained so far. */
-struct codec_choice orders_codec(const struct engine *e, double coldness);
+/* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */
+struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain);
 bool orders_busy(const struct engine *e, uint64_t region);
 /* 0; -EAGAIN: a limit says not now; -EDQUOT: endurance; -EBUSY: too many under way. */
 int orders_give(struct engine *e, const struct plan *plan);

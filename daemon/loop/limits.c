@@ -77,7 +77,8 @@ static void weigh_room(const struct engine *e, struct governor_epoch *epoch)
 	double fast = (double)(e->state.fast_reads - e->judged.fast_reads);
 	double writes = (double)(e->state.writes - e->judged.writes);
 
-	epoch->overhead_ns = e->room_ns - e->plain_ns;
+	/* Where no blocks are sensed none is kept. */
+	epoch->overhead_ns = e->senses ? e->room_ns - e->plain_ns : 0;
 	epoch->gained_ns = (fast - reads * shards_hit_rate(&e->shards, e->fast_blocks)) *
 			   (down_ns > up_ns ? down_ns - up_ns : 0);
 	epoch->user_ns = (fast + writes) * up_ns + (reads - fast) * down_ns;
@@ -87,7 +88,7 @@ static bool is_lost(const struct engine *e)
 {
 	struct governor_epoch epoch = { 0 };
 
-	if (e->room_ns <= e->plain_ns)
+	if (!e->senses || e->room_ns <= e->plain_ns)
 		return false;
 	weigh_room(e, &epoch);
 	return governor_lost(&e->governor, &e->c.tuning.governor, &epoch);

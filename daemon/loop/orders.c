@@ -91,14 +91,15 @@ static void settle(struct engine *e, const struct plan *p, const struct terrace_
  * Once in TRY_AGAIN decisions a codec is used as if nothing were known, or one that was found
  * useless once would never get another chance.
  */
-struct codec_choice orders_codec(const struct engine *e, double coldness)
+struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain)
 {
 	struct codec_choice none = { .codec = CODEC_NONE, .cluster = 1 };
 
 	if (e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
 		return none;
-	return codec_choose(&e->c.tuning.codec, coldness,
-			    e->decisions % TRY_AGAIN ? &e->gain : &first_gain);
+	if (!gain)
+		gain = e->decisions % TRY_AGAIN ? &e->gain : &first_gain;
+	return codec_choose(&e->c.tuning.codec, coldness, gain);
 }
 
 static void fill_move(const struct engine *e, const struct plan *p, struct terrace_move *m)
@@ -290,13 +291,18 @@ static void pay(struct engine *e, const struct plan *p, const struct terrace_res
 	}
 }
 
-/* What a plain append of the same blocks would have taken. */
+/*
+ * What the same blocks would have taken if nothing were kept: appended with all others of the region, with a merge
+ * of its packs every REGION_PACKS times, of which they bear their share.
+ */
 static void compare(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
-	double gain = e->gain.lz4 > 1 ? e->gain.lz4 : 1;
+	double gain = e->gain.lz4 > 1 ? e->gain.lz4 : 1, left = (double)r->down + r->dropped;
+	double packed = e->book.summary[p->region].packed_blocks * (double)TERRACE_BLOCK_BYTES;
+	double merge = 2 * packed / REGION_PACKS * left / (left + p->retained + 1e-9);
 
 	if (p->why == WHY_ROOM)
-		e->plain_ns += limits_busy_ns(e, e->down, (double)r->down * TERRACE_BLOCK_BYTES / gain);
+		e->plain_ns += limits_busy_ns(e, e->down, (double)r->down * TERRACE_BLOCK_BYTES / gain + merge);
 }
 
 static void note(struct engine *e, uint64_t decision, const struct terrace_result *r)

@@ -56,6 +56,8 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "promoted_by_epoch_blocks", s->promoted_by_epoch);
 	number(o, "first_sight_blocks", s->first_sight);
 	number(o, "raced_blocks", s->raced);
+	number(o, "sampled_regions", s->samples);
+	number(o, "orders_not_packed", s->incompressible);
 	number(o, "flushes", s->flushes);
 	number(o, "flushes_kept", s->flushes_kept);
 	number(o, "flushes_dropped", s->flushes_dropped);

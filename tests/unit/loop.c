@@ -119,13 +119,43 @@ static void the_pinning_threshold_climbs(void **state)
 		s->c.tuning.governor.min_moved = 1e9;
 		sim_open(s);
 		assert_int_equal(s->e.climbs, climbs);
-		sim_hotspot(s, 400000, 4096, 0.9, 0.3);
+		sim_hotspot(s, 200000, 4096, 0.9, 0.3);
 		hits[climbs] = hit_rate(s, 20000, 4096);
 		print_message("threshold %.3f hit rate %.3f\n", s->e.c.tuning.mapper.pinning_threshold, hits[climbs]);
 		assert_true(climbs == (s->e.c.tuning.mapper.pinning_threshold > 0.3));
 		sim_remove(s);
 	}
 	assert_true(hits[1] > hits[0] + 0.02);
+}
+
+/* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */
+static void nothing_is_compressed_in_vain(void **state)
+{
+	(void)state;
+	for (int mute = 0; mute < 2; mute++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->samples = true;
+		s->mute = mute;
+		s->c.tuning.governor.min_moved = 1e9;
+		sim_open(s);
+		for (int i = 0; i < 60000; i++) {
+			sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		assert_true(s->v.fast_used < FAST);
+		assert_true(s->e.stats.samples > 10 || mute);
+		assert_int_equal(s->e.stats.failed, 0);
+		print_message("packed %u even, %u odd; as it is %u even, %u odd\n", s->packed_even, s->packed_odd,
+			      s->plain_even, s->plain_odd);
+		assert_true(s->packed_even > 10);
+		if (mute)
+			assert_true(s->packed_odd > 10);
+		else
+			assert_true(s->plain_odd > 10 && s->plain_even == 0 && s->packed_odd < s->plain_odd / 4);
+		sim_remove(s);
+	}
 }
 
 /* Without a sense of blocks the oldest regions go, and nothing comes up. */
@@ -552,6 +582,7 @@ int main(void)
 		cmocka_unit_test(slow_reads_are_thinned_for_heat),
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
 		cmocka_unit_test(the_pinning_threshold_climbs),
+		cmocka_unit_test(nothing_is_compressed_in_vain),
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),

@@ -38,6 +38,10 @@ struct sim {
 	bool no_room;		/* orders stay pending */
 	bool gone;
 	bool knows_claims, claimed, blind, tells_where;
+	bool samples;		/* what regions hold; odd ones do not shrink */
+	bool mute;		/* ... but no answer ever comes */
+	uint64_t asked[8];
+	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
 	uint32_t submits, most_queued, pending;
 	char log[8192];
 };
@@ -143,6 +147,34 @@ static int sim_submit(struct port *port, struct terrace_move *moves, uint32_t nr
 	return (int)nr;
 }
 
+static int sim_sample(struct port *port, uint64_t region, const uint64_t *blocks)
+{
+	struct sim *s = sim_of(port);
+
+	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
+		assert_true(blocks[i] / REGION_BLOCKS == region && s->v.place[blocks[i]] != PLACE_PACKED);
+	if (s->nr_asked == 8)
+		return -EBUSY;
+	s->asked[s->nr_asked++] = region;
+	return 0;
+}
+
+static int sim_gains(struct port *port, struct port_gain *out, uint32_t most)
+{
+	struct sim *s = sim_of(port);
+	uint32_t n = s->nr_asked < most ? s->nr_asked : most;
+
+	if (s->mute)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double gain = s->asked[i] % 2 ? 1 : 2;
+
+		out[i] = (struct port_gain){ .region = s->asked[i], .lz4 = gain, .zstd_4 = gain, .zstd_16 = gain };
+	}
+	s->nr_asked = 0;
+	return (int)n;
+}
+
 static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct terrace_result *r)
 {
 	double written = s->v.slow_written, read = s->v.slow_read;
@@ -150,6 +182,10 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	struct upmask up;
 	struct upmask_input in;
 
+	if (m->mode != TERRACE_MOVE_RAISE && m->codec)
+		*(m->region % 2 ? &s->packed_odd : &s->packed_even) += 1;
+	else if (m->mode != TERRACE_MOVE_RAISE)
+		*(m->region % 2 ? &s->plain_odd : &s->plain_even) += 1;
 	memcpy(up.bits, m->up, sizeof(up.bits));
 	volume_masks(&s->v, m->region, &in);
 	for (uint32_t w = 0; m->mode == TERRACE_MOVE_RAISE && w < UPMASK_WORDS; w++)
@@ -219,6 +255,12 @@ static const struct port_ops sim_ops = {
 	.close = sim_close,
 };
 
+static const struct port_ops sim_sampling_ops = {
+	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .summaries = sim_summaries,
+	.regions = sim_regions, .submit = sim_submit, .results = sim_results, .claim = sim_claim,
+	.sample = sim_sample, .gains = sim_gains, .close = sim_close,
+};
+
 static const struct port_ops sim_blind_ops = {
 	.shape = sim_shape, .state = sim_state, .summaries = sim_summaries, .regions = sim_regions,
 	.submit = sim_submit, .results = sim_results, .claim = sim_claim, .close = sim_close,
@@ -270,6 +312,8 @@ static inline void sim_open(struct sim *s)
 {
 	if (s->blind)
 		s->port.ops = &sim_blind_ops;
+	else if (s->samples)
+		s->port.ops = &sim_sampling_ops;
 	assert_int_equal(engine_open(&s->e, &s->c, &s->port, s->now_ns), 0);
 }
 

@@ -5,44 +5,16 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram terraced orders
-DATA=/dev/shm/data LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf
-daemon=
-trap 'cp $LOG /dev/shm/status "$OUT/" 2> /dev/null || true' EXIT
+DATA=/dev/shm/data
 
-terraced() { from_ram terraced "$@"; }
-# start: in the background, ready when it answers
-start() {
-	# not the function: signals are for the program
-	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
-	daemon=$!
-	until_ "terraced answers" answers
-}
-answers() { terraced --config $CONF --status > /dev/shm/status 2> /dev/null; }
-# number NAME: of the status, the first of that name
-number() { answers && sed -n "s/^ *\"$1\": *\([0-9.]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
 at_least() { awk "BEGIN { exit !($(number "$1") >= $2) }"; }
-# until_ WHAT COMMAND...: patience is for slow machines
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 400; tries++)); do
-		if "$@"; then return; fi
-		[ -z "$daemon" ] || kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
-		sleep 0.2
-	done
-	tail -40 $LOG
-	cat /dev/shm/status
-	die "$what: never"
-}
 fill() { dd if=$DATA of="$VOL" bs=1M seek="$1" skip="$1" count="$2" oflag=direct conv=notrunc status=none; }
 heat_up() { dd if="$VOL" of=/dev/null bs=64k count=64 iflag=direct status=none; }
-logged() { grep -qE -e "$1" $LOG; }
 said() { answers && grep -qE -e "$1" /dev/shm/status; }
 sensed_by() { logged "vol: driving: heat by ralt, sensed by ($1), victims by approx" || { cat $LOG; die "not driven, or not sensed by $1"; }; }
 
-mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 # half random, half zeros: packs gain
 for ((i = 0; i < 24; i++)); do head -c 1M /dev/urandom; head -c 1M /dev/zero; done > $DATA
 mark() { echo "at $(cut -d' ' -f1 /proc/uptime): $*"; }
@@ -78,7 +50,7 @@ mark volume
 LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" /dev/terrace/vol hold > /dev/shm/held &
 holder=$!
 until_ "the volume is held" grep -q held /dev/shm/held
-start
+daemon_start --verbose
 until_ "who holds it is told" logged "another process drives this volume: orders \\(pid $holder\\)"
 kill $holder
 wait $holder 2> /dev/null || true
@@ -128,14 +100,12 @@ mark conf
 for round in 1 2; do
 	fill $((32 + 4 * round)) 4 &
 	sleep 0.$((round * 2))
-	kill -9 $daemon
-	wait $daemon 2> /dev/null || true
+	daemon_kill
 	wait
-	daemon=
 	: > $LOG
 	# the second time with the block layer's tracepoint, as on a kernel without ours
 	[ $round = 1 ] || sed -i 's/^sense = .*/sense = block/' $CONF
-	start
+	daemon_start --verbose
 	sensed_by "$([ $round = 1 ] && echo 'access|bpf' || echo block)"
 	! logged "starts cold" || die "the heat was lost"
 	until_ "room after a kill" room
@@ -145,9 +115,21 @@ cmp -n $((48 << 20)) $DATA "$VOL" || die "data differ after kill -9"
 pass "killed twice, data and heat are there"
 
 mark killed
-# ---- clean stop ----
-kill $daemon
-wait $daemon || die "terraced ends with $?"
+# ---- the volume goes and comes back under the daemon, which is then stopped ----
+fill 44 1
+vol_down
+until_ "it is told that the volume has gone" logged "vol: the volume has gone"
+answers
+! grep -q '"name": "vol"' /dev/shm/status || die "the status still has it"
+: > $LOG
+vol_up stream_kb=0 janitor_high=1000 janitor_low=990
+until_ "it is driven again" logged "vol: driving"
+until_ "room after that" room
+cmp -n $((48 << 20)) $DATA "$VOL" || die "data differ after the volume came back"
+pass "the volume went and came back"
+mark back
+
+daemon_stop
 logged "stopped" || die "no clean stop"
 vol_down
 vol_check

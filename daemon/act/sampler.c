@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reading and measuring samples; see sampler.h. */
+#include "act/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <lz4.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define BLOCK		((size_t)TERRACE_BLOCK_BYTES)
+#define BYTES		(PORT_SAMPLE_BLOCKS * BLOCK)
+#define SLOTS		8u
+#define ZSTD_LEVEL	3
+
+struct slot {
+	uint64_t region;
+	uint64_t block[PORT_SAMPLE_BLOCKS];
+	uint32_t left;		/* reads; 0: free */
+	int error;
+	char *data;
+};
+
+struct sampler {
+	struct io_uring ring;
+	int disk, control;
+	char *data;
+	struct slot slot[SLOTS];
+};
+
+/* ---- measuring ----------------------------------------------------------------------- */
+
+static double gain(size_t in, size_t out)
+{
+	return out && out < in ? (double)in / (double)out : 1;
+}
+
+static double lz4_gain(const char *data)
+{
+	char out[LZ4_COMPRESSBOUND(TERRACE_BLOCK_BYTES)];
+	size_t sum = 0;
+
+	for (size_t at = 0; at < BYTES; at += BLOCK) {
+		int n = LZ4_compress_default(data + at, out, (int)BLOCK, (int)sizeof(out));
+
+		sum += n > 0 && (size_t)n < BLOCK ? (size_t)n : BLOCK;
+	}
+	return gain(BYTES, sum);
+}
+
+static double zstd_gain(const char *data, size_t cluster)
+{
+	static char out[ZSTD_COMPRESSBOUND(PORT_SAMPLE_BLOCKS * TERRACE_BLOCK_BYTES)];
+	size_t sum = 0;
+
+	for (size_t at = 0; at < BYTES; at += cluster) {
+		size_t n = ZSTD_compress(out, sizeof(out), data + at, cluster, ZSTD_LEVEL);
+
+		sum += !ZSTD_isError(n) && n < cluster ? n : cluster;
+	}
+	return gain(BYTES, sum);
+}
+
+/* What LZ4 finds nothing in is not worth zstd's time, except to see whether that is so: once, narrowly. */
+void sampler_measure(const void *blocks, struct port_gain *out)
+{
+	out->lz4 = lz4_gain(blocks);
+	out->zstd_4 = zstd_gain(blocks, 4 * BLOCK);
+	out->zstd_16 = out->zstd_4 > 1.02 ? zstd_gain(blocks, 16 * BLOCK) : 1;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static void mark(const struct sampler *s, const struct slot *slot, uint32_t what)
+{
+	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++) {
+		struct terrace_range range = { .block = slot->block[i], .nr = 1, .what = what };
+
+		/* Without it the blocks look read once: no harm. */
+		ioctl(s->control, TERRACE_IOC_RANGE, &range);
+	}
+}
+
+int sampler_ask(struct sampler *s, uint64_t region, const uint64_t *blocks)
+{
+	struct slot *slot = s->slot;
+
+	while (slot < s->slot + SLOTS && slot->left)
+		slot++;
+	if (slot == s->slot + SLOTS || io_uring_sq_space_left(&s->ring) < PORT_SAMPLE_BLOCKS)
+		return -EBUSY;
+	slot->region = region;
+	slot->error = 0;
+	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
+
+		slot->block[i] = blocks[i];
+		io_uring_prep_read(sqe, s->disk, slot->data + i * BLOCK, (unsigned int)BLOCK, blocks[i] * BLOCK);
+		io_uring_sqe_set_data(sqe, slot);
+	}
+	mark(s, slot, TERRACE_RANGE_HINT_NOHEAT);
+	slot->left = PORT_SAMPLE_BLOCKS;
+	io_uring_submit(&s->ring);
+	return 0;
+}
+
+/* 1 when that was the last of its sample. */
+static int one_read(struct sampler *s, struct slot *slot, int result, struct port_gain *out)
+{
+	if (result != (int)BLOCK)
+		slot->error = result < 0 ? result : -EIO;
+	if (--slot->left)
+		return 0;
+	mark(s, slot, TERRACE_RANGE_CLEAR);
+	*out = (struct port_gain){ .region = slot->region, .error = slot->error };
+	if (!slot->error)
+		sampler_measure(slot->data, out);
+	return 1;
+}
+
+int sampler_gains(struct sampler *s, struct port_gain *out, uint32_t most)
+{
+	struct io_uring_cqe *cqe;
+	uint32_t n = 0;
+
+	while (n < most && !io_uring_peek_cqe(&s->ring, &cqe)) {
+		struct slot *slot = io_uring_cqe_get_data(cqe);
+		int result = cqe->res;
+
+		io_uring_cqe_seen(&s->ring, cqe);
+		n += (uint32_t)one_read(s, slot, result, &out[n]);
+	}
+	return (int)n;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+int sampler_open(struct sampler **out, const char *disk, int control)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (!s)
+		return err;
+	s->control = control;
+	s->data = aligned_alloc(BLOCK, SLOTS * BYTES);
+	s->disk = open(disk, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (s->data && s->disk >= 0)
+		err = io_uring_queue_init(SLOTS * PORT_SAMPLE_BLOCKS, &s->ring, 0);
+	else if (s->data)
+		err = -errno;
+	if (err) {
+		if (s->disk >= 0)
+			close(s->disk);
+		free(s->data);
+		free(s);
+		return err;
+	}
+	for (uint32_t i = 0; i < SLOTS; i++)
+		s->slot[i].data = s->data + i * BYTES;
+	*out = s;
+	return 0;
+}
+
+/* Reads under way end before their memory goes: those of a volume that has gone end with errors. */
+void sampler_close(struct sampler *s)
+{
+	struct io_uring_cqe *cqe;
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		while (s->slot[i].left && !io_uring_wait_cqe(&s->ring, &cqe)) {
+			((struct slot *)io_uring_cqe_get_data(cqe))->left--;
+			io_uring_cqe_seen(&s->ring, cqe);
+		}
+	}
+	io_uring_queue_exit(&s->ring);
+	close(s->disk);
+	free(s->data);
+	free(s);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Regions that were chosen to go down wait here for a sample of what they hold, so that no CPU is
+ * spent on packing what does not shrink.  It comes within a tick or two; one that does not is
+ * given up, and packing goes by what it gained elsewhere.  So do orders of a few blocks.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "loop/engine.h"
+
+#define FEW_BLOCKS	32u	/* going down: not worth reading 16 of them */
+#define PATIENCE_NS	2000000000ull
+
+static struct gain_wait *wait_of(struct engine *e, uint64_t region)
+{
+	for (uint32_t i = 0; i < GAIN_WAITS; i++)
+		if (e->gains[i].state != GAIN_FREE && e->gains[i].choice.view.region == region)
+			return &e->gains[i];
+	return NULL;
+}
+
+bool gains_busy(const struct engine *e, uint64_t region)
+{
+	return e->gains_waiting && wait_of((struct engine *)e, region);
+}
+
+static void put_back(struct engine *e, struct gain_wait *w)
+{
+	w->state = GAIN_FREE;
+	e->gains_waiting--;
+	e->leaving -= w->goes_down;
+}
+
+/* Sixteen in a row of those that go down: neighbours in a pack are neighbours in a cluster. */
+static void pick(struct engine *e, const struct plan *p, uint64_t *blocks)
+{
+	uint64_t skip = prng_below(&e->prng, p->goes_down - PORT_SAMPLE_BLOCKS + 1);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < REGION_BLOCKS && n < PORT_SAMPLE_BLOCKS; i++) {
+		if (!upmask_test(&p->fast, i) || upmask_test(&p->up, i) || (skip && skip--))
+			continue;
+		blocks[n++] = p->region * REGION_BLOCKS + i;
+	}
+}
+
+bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p)
+{
+	uint64_t blocks[PORT_SAMPLE_BLOCKS];
+	struct gain_wait *w = e->gains;
+
+	if (!e->port->ops->sample || e->c.evaluate || p->goes_down < FEW_BLOCKS ||
+	    e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
+		return false;
+	while (w < e->gains + GAIN_WAITS && w->state != GAIN_FREE)
+		w++;
+	if (w == e->gains + GAIN_WAITS)
+		return false;
+	pick(e, p, blocks);
+	if (e->port->ops->sample(e->port, p->region, blocks))
+		return false;
+	*w = (struct gain_wait){
+		.state = GAIN_ASKED, .choice = *c, .asked_ns = e->now_ns, .goes_down = p->goes_down,
+	};
+	e->gains_waiting++;
+	e->leaving += w->goes_down;
+	e->stats.samples++;
+	return true;
+}
+
+static void collect(struct engine *e)
+{
+	struct port_gain gain[GAIN_WAITS];
+	int got = e->port->ops->gains(e->port, gain, GAIN_WAITS);
+
+	for (int i = 0; i < got; i++) {
+		struct gain_wait *w = wait_of(e, gain[i].region);
+
+		if (!w || w->state != GAIN_ASKED)
+			continue;
+		w->state = GAIN_THERE;
+		w->known = !gain[i].error;
+		w->gain = (struct codec_sample){ gain[i].lz4, gain[i].zstd_4, gain[i].zstd_16 };
+	}
+}
+
+bool gains_next(struct engine *e, struct choice *c, struct codec_sample *gain, bool *known)
+{
+	if (!e->gains_waiting)
+		return false;
+	for (uint32_t i = 0; i < GAIN_WAITS; i++) {
+		struct gain_wait *w = &e->gains[i];
+
+		if (w->state == GAIN_FREE ||
+		    (w->state == GAIN_ASKED && e->now_ns - w->asked_ns < PATIENCE_NS))
+			continue;
+		*c = w->choice;
+		*gain = w->gain;
+		*known = w->state == GAIN_THERE && w->known;
+		put_back(e, w);
+		return true;
+	}
+	return false;
+}
+
+void gains_tick(struct engine *e)
+{
+	if (e->gains_waiting)
+		collect(e);
+}
