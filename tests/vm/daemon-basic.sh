@@ -80,6 +80,7 @@ rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$daemon/status)
 cmp -n $((36 << 20)) $DATA "$VOL" || die "data differ"
 # what this kernel offers is in use
 said '"summaries": "mapped"' || die "the summaries are not mapped: $(grep summaries /dev/shm/status)"
+at_least sampled_regions 1 || die "no region was looked into before it was packed"
 said '"claimed": true' || die "the volume is not claimed"
 expect_fail "claim: EBUSY" from_ram orders /dev/terrace/vol hold
 pass "demoted $(number demoted_blocks) blocks of $packed regions, sensed $(number accesses) accesses, $rss kB resident"
@@ -103,10 +104,11 @@ for round in 1 2; do
 	daemon_kill
 	wait
 	: > $LOG
-	# the second time with the block layer's tracepoint, as on a kernel without ours
-	[ $round = 1 ] || sed -i 's/^sense = .*/sense = block/' $CONF
+	# without BPF, and with the block layer's tracepoint as on a kernel without ours
+	sense=$([ $round = 1 ] && echo access || echo block)
+	sed -i "s/^sense = .*/sense = $sense/" $CONF
 	daemon_start --verbose
-	sensed_by "$([ $round = 1 ] && echo 'access|bpf' || echo block)"
+	sensed_by $sense
 	! logged "starts cold" || die "the heat was lost"
 	until_ "room after a kill" room
 done
