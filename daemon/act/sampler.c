@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <lz4.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ struct slot {
 
 struct sampler {
 	struct io_uring ring;
-	int disk, control;
+	int control;
+	char disk[64];
 	char *data;
 	struct slot slot[SLOTS];
 };
@@ -84,26 +86,35 @@ static void mark(const struct sampler *s, const struct slot *slot, uint32_t what
 	}
 }
 
+/*
+ * The disk is open only while reads are under way (which hold it by themselves): nobody can remove a
+ * volume whose disk is open.
+ */
 int sampler_ask(struct sampler *s, uint64_t region, const uint64_t *blocks)
 {
 	struct slot *slot = s->slot;
+	int disk;
 
 	while (slot < s->slot + SLOTS && slot->left)
 		slot++;
 	if (slot == s->slot + SLOTS || io_uring_sq_space_left(&s->ring) < PORT_SAMPLE_BLOCKS)
 		return -EBUSY;
+	disk = open(s->disk, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (disk < 0)
+		return -errno;
 	slot->region = region;
 	slot->error = 0;
 	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++) {
 		struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
 
 		slot->block[i] = blocks[i];
-		io_uring_prep_read(sqe, s->disk, slot->data + i * BLOCK, (unsigned int)BLOCK, blocks[i] * BLOCK);
+		io_uring_prep_read(sqe, disk, slot->data + i * BLOCK, (unsigned int)BLOCK, blocks[i] * BLOCK);
 		io_uring_sqe_set_data(sqe, slot);
 	}
 	mark(s, slot, TERRACE_RANGE_HINT_NOHEAT);
 	slot->left = PORT_SAMPLE_BLOCKS;
 	io_uring_submit(&s->ring);
+	close(disk);
 	return 0;
 }
 
@@ -146,15 +157,11 @@ int sampler_open(struct sampler **out, const char *disk, int control)
 	if (!s)
 		return err;
 	s->control = control;
+	snprintf(s->disk, sizeof(s->disk), "%s", disk);
 	s->data = aligned_alloc(BLOCK, SLOTS * BYTES);
-	s->disk = open(disk, O_RDONLY | O_DIRECT | O_CLOEXEC);
-	if (s->data && s->disk >= 0)
+	if (s->data)
 		err = io_uring_queue_init(SLOTS * PORT_SAMPLE_BLOCKS, &s->ring, 0);
-	else if (s->data)
-		err = -errno;
 	if (err) {
-		if (s->disk >= 0)
-			close(s->disk);
 		free(s->data);
 		free(s);
 		return err;
@@ -177,7 +184,6 @@ void sampler_close(struct sampler *s)
 		}
 	}
 	io_uring_queue_exit(&s->ring);
-	close(s->disk);
 	free(s->data);
 	free(s);
 }

@@ -72,14 +72,21 @@ static void reads_what_it_was_asked_for(void **state)
 	err = sampler_open(&s, path, -1);
 	if (err) {
 		unlink(path);
-		print_message("not here: %s\n", strerror(-err));	/* no O_DIRECT, no io_uring */
+		print_message("not here: %s\n", strerror(-err));	/* no io_uring */
 		skip();
 	}
 	/* Regions 1 and 2: random, repetitive; 3: beyond the end. */
 	for (uint64_t region = 1; region <= 3; region++) {
 		for (uint64_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
 			blocks[i] = (region - 1) * PORT_SAMPLE_BLOCKS + i;
-		assert_int_equal(sampler_ask(s, region, blocks), 0);
+		err = sampler_ask(s, region, blocks);
+		if (err == -EINVAL) {	/* a file system without O_DIRECT */
+			sampler_close(s);
+			close(fd);
+			unlink(path);
+			skip();
+		}
+		assert_int_equal(err, 0);
 	}
 	for (int tries = 0; got < 3 && tries < 100000; tries++) {
 		int n = sampler_gains(s, &g[got], 8 - (uint32_t)got);
@@ -103,7 +110,9 @@ static void reads_what_it_was_asked_for(void **state)
 	sampler_close(s);
 	close(fd);
 	unlink(path);
-	assert_int_equal(sampler_open(&s, path, -1), -ENOENT);
+	assert_int_equal(sampler_open(&s, path, -1), 0);
+	assert_int_equal(sampler_ask(s, 2, blocks), -ENOENT);
+	sampler_close(s);
 }
 
 int main(void)

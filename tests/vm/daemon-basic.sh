@@ -119,6 +119,9 @@ pass "killed twice, data and heat are there"
 mark killed
 # ---- the volume goes and comes back under the daemon, which is then stopped ----
 fill 44 1
+# no sample is being read: that holds the disk
+no_orders() { [ "$(number under_way)" = 0 ] && room; }
+until_ "the orders end" no_orders
 vol_down
 until_ "it is told that the volume has gone" logged "vol: the volume has gone"
 answers
