@@ -108,7 +108,7 @@ for round in 1 2; do
 	sense=$([ $round = 1 ] && echo access || echo block)
 	sed -i "s/^sense = .*/sense = $sense/" $CONF
 	daemon_start --verbose
-	sensed_by $sense
+	sensed_by "$sense"
 	! logged "starts cold" || die "the heat was lost"
 	until_ "room after a kill" room
 done

@@ -46,12 +46,12 @@ while [ "$(now)" -lt "$SOAK" ]; do
 	until_ "the orders of round $round end" no_orders
 	rss=$(rss_kb)
 	[ "$rss" -le "$most" ] || most=$rss
-	echo "at $(now) s: round $round, $rss kB, down $(number demoted_blocks), up $(number promoted_by_flush_blocks), orders done $(number done), failed $(number failed), CPU $(number cpu_share)"
+	echo "at $(now) s: round $round, $rss kB, down $(number demoted_blocks), up $(number promoted_by_flush_blocks), orders done $(number "done"), failed $(number failed), CPU $(number cpu_share)"
 	check_eq "failed orders" "$(number failed)" 0
 	# the first half with kills and reloads, the second undisturbed: memory must stand still
 	if [ "$(now)" -lt $((SOAK / 2)) ]; then
 		case $((RANDOM % 3)) in
-		0)	moved=$((moved + $(number done)))
+		0)	moved=$((moved + $(number "done")))
 			load 1 $((1000 + round)) > /dev/shm/load &
 			job=$!
 			sleep "$((EACH / 2))"
@@ -60,18 +60,18 @@ while [ "$(now)" -lt "$SOAK" ]; do
 			daemon_start
 			[ "$(grep -c 'starts cold' $LOG)" -le 1 ] || die "the heat was lost" ;;
 		1)	kill -HUP $daemon ;;
-		2)	moved=$((moved + $(number done)))
+		2)	moved=$((moved + $(number "done")))
 			daemon_stop
 			oracle_clean --touched --sample 64
 			daemon_start ;;
 		esac
-	elif [ $half = 0 ]; then
+	elif [ "$half" = 0 ]; then
 		half=$rss
 	fi
 	round=$((round + 1))
 done
-[ $half -gt 0 ] || half=$(rss_kb)
-moved=$((moved + $(number done)))
+[ "$half" -gt 0 ] || half=$(rss_kb)
+moved=$((moved + $(number "done")))
 [ $moved -gt 0 ] || die "nothing was moved"
 [ "$most" -le 65536 ] || die "terraced took $most kB of memory"
 last=$(rss_kb)
