@@ -120,21 +120,19 @@ static struct msc_tunables priced(const struct engine *e)
 /* Those chosen before whose samples have come.  What has changed meanwhile, plan_of() sees. */
 static int demote_sampled(struct engine *e)
 {
-	struct codec_sample gain;
-	struct choice c;
+	struct gain_wait *w;
 	struct plan p;
-	bool known;
 
-	while (gains_next(e, &c, &gain, &known)) {
-		int err = plan_of(e, &c, known ? &gain : NULL, &p);
+	while ((w = gains_next(e))) {
+		bool known = w->state == GAIN_THERE && w->known;
+		int err = plan_of(e, &w->choice, known ? &w->gain : NULL, &p);
 
-		if (err == -ENOENT || orders_busy(e, c.view.region))
-			continue;
 		if (!err)
 			err = orders_give(e, &p);
-		if (err)
+		if (err && err != -ENOENT)
 			return err;
-		e->stats.incompressible += known && p.codec.codec == CODEC_NONE;
+		e->stats.incompressible += !err && known && p.codec.codec == CODEC_NONE;
+		gains_done(e, w);
 	}
 	return 0;
 }

@@ -214,9 +214,10 @@ void threshold_step(struct engine *e);
 
 void gains_tick(struct engine *e);
 bool gains_busy(const struct engine *e, uint64_t region);
-/* True: the plan's region is looked into first, gains_next() gives it back. */
+/* True: the plan's region is looked into first; gains_next() tells when it may go, until gains_done(). */
 bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p);
-bool gains_next(struct engine *e, struct choice *c, struct codec_sample *gain, bool *known);
+struct gain_wait *gains_next(struct engine *e);
+void gains_done(struct engine *e, struct gain_wait *w);
 
 void demote(struct engine *e, uint64_t blocks);
 void promote(struct engine *e);

@@ -2,7 +2,8 @@
 /*
  * Regions that were chosen to go down wait here for a sample of what they hold, so that no CPU is
  * spent on packing what does not shrink.  It comes within a tick or two; one that does not is
- * given up, and packing goes by what it gained elsewhere.  So do orders of a few blocks.
+ * given up, and packing goes by what it gained elsewhere.  So do orders of a few blocks.  One that a
+ * limit holds back stays here: it is not read again each tick.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define FEW_BLOCKS	32u	/* going down: not worth reading 16 of them */
 #define PATIENCE_NS	2000000000ull
+#define STALE_NS	60000000000ull
 
 static struct gain_wait *wait_of(struct engine *e, uint64_t region)
 {
@@ -25,7 +27,7 @@ bool gains_busy(const struct engine *e, uint64_t region)
 	return e->gains_waiting && wait_of((struct engine *)e, region);
 }
 
-static void put_back(struct engine *e, struct gain_wait *w)
+void gains_done(struct engine *e, struct gain_wait *w)
 {
 	w->state = GAIN_FREE;
 	e->gains_waiting--;
@@ -85,23 +87,20 @@ static void collect(struct engine *e)
 	}
 }
 
-bool gains_next(struct engine *e, struct choice *c, struct codec_sample *gain, bool *known)
+struct gain_wait *gains_next(struct engine *e)
 {
-	if (!e->gains_waiting)
-		return false;
-	for (uint32_t i = 0; i < GAIN_WAITS; i++) {
+	for (uint32_t i = 0; e->gains_waiting && i < GAIN_WAITS; i++) {
 		struct gain_wait *w = &e->gains[i];
 
-		if (w->state == GAIN_FREE ||
-		    (w->state == GAIN_ASKED && e->now_ns - w->asked_ns < PATIENCE_NS))
+		if (w->state == GAIN_FREE)
 			continue;
-		*c = w->choice;
-		*gain = w->gain;
-		*known = w->state == GAIN_THERE && w->known;
-		put_back(e, w);
-		return true;
+		/* One that no limit let go for so long was chosen for reasons of then. */
+		if (e->now_ns - w->asked_ns >= STALE_NS)
+			gains_done(e, w);
+		else if (w->state == GAIN_THERE || e->now_ns - w->asked_ns >= PATIENCE_NS)
+			return w;
 	}
-	return false;
+	return NULL;
 }
 
 void gains_tick(struct engine *e)

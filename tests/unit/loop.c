@@ -158,6 +158,28 @@ static void nothing_is_compressed_in_vain(void **state)
 	}
 }
 
+/* A choice that a limit holds back keeps its sample: it is not read again and again. */
+static void a_held_order_is_sampled_once(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->samples = true;
+	s->c.tuning.governor.min_moved = 1e9;
+	s->c.tuning.idle.boost = 1;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t].bytes_per_second = 10e3;
+	sim_open(s);
+	for (int i = 0; i < 30000; i++) {
+		sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->e.stats.held_by_budget > 100);
+	assert_in_range(s->e.stats.samples, 1, 40);
+	sim_remove(s);
+}
+
 /* Without a sense of blocks the oldest regions go, and nothing comes up. */
 static void a_blind_loop_goes_by_age(void **state)
 {
@@ -583,6 +605,7 @@ int main(void)
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
 		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
+		cmocka_unit_test(a_held_order_is_sampled_once),
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
