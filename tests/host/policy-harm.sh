@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Do no harm: the loop against the janitor alone and against no moves at all, on each load, in operations per second
 # host: timeout=300
+# shellcheck disable=SC2086,SC2154
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/host/policy.bash

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A hot set that grows, shrinks and moves (HotRAP 4.6), plotted: RALT's limit follows it, the hit rate recovers
 # host: timeout=300
+# shellcheck disable=SC2086,SC2154
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/host/policy.bash

@@ -5,6 +5,7 @@
 # host: timeout=1500 long
 #
 # Each claim is printed with its figure and its bar.
+# shellcheck disable=SC2086,SC2154
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/host/policy.bash

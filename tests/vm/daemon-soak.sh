@@ -4,7 +4,7 @@
 # vm: mode=functional memory=3G timeout=3000 build=daemon,orders,oracle long
 #
 # SOAK=SECONDS for another length.  Loads take turns: hot reads, writes everywhere, large writes with discards, rest.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2086,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
