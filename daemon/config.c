@@ -153,6 +153,26 @@ static const char *set_drive(struct settings *s, const char *text)
 	return set_bool(&s->drive, text);
 }
 
+static const char *set_files(struct settings *s, const char *text)
+{
+	return set_bool(&s->files, text);
+}
+
+static const char *set_ban(struct settings *s, const char *text)
+{
+	return set_bool(&s->ban_dead, text);
+}
+
+static const char *set_trim(struct settings *s, const char *text)
+{
+	return set_bool(&s->trim_dead, text);
+}
+
+static const char *set_dead_wait(struct settings *s, const char *text)
+{
+	return set_number(&s->dead_wait_ms, text, 10, 3600000, "is not a whole number from 10 to 3600000");
+}
+
 static const struct key {
 	const char *name;
 	const char *(*set)(struct settings *s, const char *text);
@@ -160,6 +180,8 @@ static const struct key {
 	{ "heat", set_heat }, { "rule", set_rule }, { "sense", set_sense },
 	{ "sampling", set_sampling }, { "cache_blocks", set_cache }, { "fill", set_fill },
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
+	{ "files", set_files }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
+	{ "dead_wait_ms", set_dead_wait },
 };
 
 /* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
@@ -340,6 +362,9 @@ static void settings_defaults(struct settings *s)
 	s->fill = 0.85;
 	s->claim = true;
 	s->drive = true;
+	s->ban_dead = true;
+	s->trim_dead = true;
+	s->dead_wait_ms = 2000;
 }
 
 void config_defaults(struct config *c)

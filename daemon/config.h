@@ -48,6 +48,10 @@ struct settings {
 	bool evaluate;
 	bool claim;
 	bool drive;		/* false: leave this volume alone */
+	bool files;		/* follow the files of filesystems on it */
+	bool ban_dead;		/* blocks of dead files are not promoted ... */
+	bool trim_dead;		/* ... and trimmed, ... */
+	uint32_t dead_wait_ms;	/* ... so long after */
 };
 
 struct config_volume {

@@ -94,7 +94,7 @@ static const char *add_sense(const char *name, const struct settings *settings, 
 }
 
 static int open_volume(const char *name, const struct settings *settings, struct port **out,
-		       const char **sense)
+		       const char **sense, struct follow **follow)
 {
 	char why[300];
 	int err = device_open(name, out, why, sizeof(why));
@@ -104,6 +104,7 @@ static int open_volume(const char *name, const struct settings *settings, struct
 		return err;
 	}
 	*sense = add_sense(name, settings, *out);
+	*follow = settings->files ? follow_open(name, settings, *out, device_major(*out), device_minor(*out)) : NULL;
 	return 0;
 }
 

@@ -525,6 +525,13 @@ uint32_t device_heat_sample(const struct port *port)
 	return number((const struct device *)port, "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
 }
 
+int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
+{
+	struct terrace_range range = { .block = block, .nr = nr, .what = what };
+
+	return ioctl(device_of(port)->fd, TERRACE_IOC_RANGE, &range) ? -errno : 0;
+}
+
 void device_set_sense(struct port *port, struct sense *sense)
 {
 	struct device *d = device_of(port);

@@ -19,6 +19,9 @@ unsigned int device_minor(const struct port *port);
 /* One access in so many is told by the module's own tracepoint. */
 uint32_t device_heat_sample(const struct port *port);
 
+/* Pins or hints a range: enum terrace_range_what. */
+int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr);
+
 /* From now on drain() asks @sense, which is closed with the port. */
 void device_set_sense(struct port *port, struct sense *sense);
 

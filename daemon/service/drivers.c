@@ -72,7 +72,7 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 
 	memset(d, 0, sizeof(*d));
 	snprintf(d->name, sizeof(d->name), "%.63s", name);
-	err = s->open(name, settings, &d->port, &d->sense);
+	err = s->open(name, settings, &d->port, &d->sense, &d->follow);
 	if (err)
 		return err;
 	state_directory(s, d->port, d->directory, sizeof(d->directory));
@@ -80,6 +80,7 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 	config.log_ctx = d;
 	err = engine_open(&d->engine, &config, d->port, service_now_ns());
 	if (err) {
+		follow_close(d->follow);
 		d->port->ops->close(d->port);
 		d->port = NULL;
 		return err;
@@ -109,6 +110,7 @@ static struct driver *free_driver(struct service *s)
 static void stop_driver(struct service *s, struct driver *d)
 {
 	engine_close(&d->engine);
+	follow_close(d->follow);
 	d->port->ops->close(d->port);
 	d->port = NULL;
 	s->nr_drivers--;
@@ -158,6 +160,8 @@ void drivers_tick(struct service *s)
 		if (!d->port)
 			continue;
 		err = engine_tick(&d->engine, service_now_ns());
+		if (d->follow)
+			follow_tick(d->follow);
 		if (err == -ENODEV) {
 			log_line(LOG_LEVEL_NOTICE, d->name, "the volume has gone");
 			stop_driver(s, d);

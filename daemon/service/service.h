@@ -15,6 +15,7 @@
 #include <json-c/json.h>
 
 #include "config.h"
+#include "follow.h"
 #include "loop/engine.h"
 
 struct driver {
@@ -22,13 +23,17 @@ struct driver {
 	char directory[512];
 	struct port *port;		/* NULL: a free slot */
 	const char *sense;		/* its name, "none" */
+	struct follow *follow;		/* of its files; NULL: off */
 	struct engine engine;
 	uint64_t failed_ticks;
 };
 
-/* Opens a volume for @settings; *@sense names what senses its blocks.  Messages are logged. */
+/*
+ * Opens a volume for @settings; *@sense names what senses its blocks, *@follow its files (NULL:
+ * nothing).  Messages are logged.
+ */
 typedef int (*service_open_fn)(const char *name, const struct settings *settings, struct port **out,
-			       const char **sense);
+			       const char **sense, struct follow **follow);
 
 struct service {
 	struct config config;

@@ -201,6 +201,12 @@ static struct json_object *volume_json(const struct driver *d)
 	json_object_object_add(o, "limits", limits_json(e));
 	json_object_object_add(o, "heat", heat_json(d));
 	json_object_object_add(o, "tiers", tiers_json(e));
+	if (d->follow) {
+		struct json_object *files = json_object_new_object();
+
+		follow_report(d->follow, files);
+		json_object_object_add(o, "files", files);
+	}
 	return o;
 }
 
@@ -276,6 +282,10 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "evaluate", c->evaluate);
 	flag(o, "claim", c->claim);
 	flag(o, "drive", c->drive);
+	flag(o, "files", c->files);
+	flag(o, "ban_dead", c->ban_dead);
+	flag(o, "trim_dead", c->trim_dead);
+	number(o, "dead_wait_ms", c->dead_wait_ms);
 	for (size_t i = 0; i < tuning_part_count; i++) {
 		const struct tunable_table *table = tuning_parts[i].table;
 		struct json_object *part = json_object_new_object();

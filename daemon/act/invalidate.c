@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A ring of dead ranges between the daemon and a thread that trims; see invalidate.h.
+ *
+ *	[done, taken)	trimmed or given up: their marks are taken back by the daemon
+ *	[taken, head)	waiting; those of one filesystem that are old enough are a batch
+ *
+ * The thread never touches the control device, the daemon never a filesystem.
+ */
+#include "act/invalidate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "act/device.h"
+
+#define RING	16384u	/* ranges; a power of two */
+#define BATCH	1024u
+#define TRIES	3	/* freed in the background: a moment later */
+#define BLOCK	4096u
+
+struct item {
+	struct dead_range range;
+	uint64_t at_ns;
+	uint32_t dev;
+	uint8_t path, tries;
+	bool banned;
+};
+
+struct invalidate {
+	struct port *port;
+	struct invalidate_config c;
+	struct invalidate_counts counts;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop;
+	char path[16][INVALIDATE_PATH];
+	uint64_t done, taken, head;
+	struct item ring[RING];
+	struct item batch[BATCH];	/* the thread's own */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+static int open_root(const char *path, uint32_t dev)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = -ESTALE;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && (major(st.st_dev) << 20 | minor(st.st_dev)) == dev)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return x->range.physical < y->range.physical ? -1 : x->range.physical > y->range.physical;
+}
+
+/* Trims [from, +bytes); what was free of it, or -errno. */
+static int64_t trim(int fd, uint64_t from, uint64_t bytes)
+{
+	struct fstrim_range range = { .start = from, .len = bytes };
+
+	return ioctl(fd, FITRIM, &range) ? -errno : (int64_t)range.len;
+}
+
+/* Items of one filesystem, sorted: those that follow each other are one trim. */
+static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t nr)
+{
+	for (uint32_t n = 0; n < nr;) {
+		uint64_t from = item[n].range.physical, bytes = 0;
+		uint32_t first = n;
+		int64_t got;
+
+		while (n < nr && item[n].range.physical == from + bytes)
+			bytes += item[n++].range.nr * BLOCK;
+		got = trim(fd, from, bytes);
+		for (uint32_t k = first; k < n; k++)
+			item[k].tries = got >= 0 && (uint64_t)got < bytes ? item[k].tries + 1 : TRIES + 1;
+		pthread_mutex_lock(&i->lock);
+		i->counts.trims++;
+		if (got < 0) {
+			i->counts.errors++;
+			i->counts.last_error = (int)got;
+		} else {
+			i->counts.trimmed_bytes += (uint64_t)got;
+		}
+		pthread_mutex_unlock(&i->lock);
+	}
+}
+
+static void work(struct invalidate *i, struct item *item, uint32_t nr, const char *path)
+{
+	int fd = open_root(path, item[0].dev), err = 0;
+
+	/* The deletion has to be on disk before its blocks are free. */
+	if (fd < 0 || syncfs(fd))
+		err = fd < 0 ? fd : -errno;
+	qsort(item, nr, sizeof(*item), by_place);
+	if (!err)
+		trim_all(i, fd, item, nr);
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_lock(&i->lock);
+	i->counts.batches++;
+	if (err) {
+		i->counts.errors++;
+		i->counts.last_error = err;
+	}
+	pthread_mutex_unlock(&i->lock);
+}
+
+/* The oldest of one filesystem whose time has come; called locked. */
+static uint32_t take(struct invalidate *i, uint64_t now)
+{
+	uint32_t n = 0;
+
+	while (n < BATCH && i->taken + n < i->head) {
+		const struct item *one = &i->ring[(i->taken + n) % RING];
+
+		if (now - one->at_ns < (uint64_t)i->c.wait_ms * 1000000 || one->dev != i->ring[i->taken % RING].dev)
+			break;
+		i->batch[n++] = *one;
+	}
+	return n;
+}
+
+/* Called locked.  What was not free yet goes to the end of the ring, if there is room. */
+static void settle(struct invalidate *i, uint32_t nr)
+{
+	uint64_t now = now_ns();
+
+	for (uint32_t k = 0; k < nr; k++) {
+		struct item *one = &i->batch[k];
+
+		if (one->tries <= TRIES && one->tries && i->head - i->done < RING) {
+			i->counts.again++;
+			one->at_ns = now;
+			i->ring[i->head++ % RING] = *one;
+			one->banned = false;	/* not taken back yet */
+		} else if (one->tries <= TRIES) {
+			i->counts.left++;
+		}
+		i->ring[(i->taken + k) % RING] = *one;
+	}
+	i->taken += nr;
+}
+
+static void *run(void *arg)
+{
+	struct invalidate *i = arg;
+
+	pthread_mutex_lock(&i->lock);
+	while (!i->stop) {
+		uint32_t nr = take(i, now_ns());
+		char path[INVALIDATE_PATH];
+
+		if (!nr) {
+			pthread_cond_wait(&i->wake, &i->lock);
+			continue;
+		}
+		memcpy(path, i->path[i->batch[0].path], sizeof(path));
+		pthread_mutex_unlock(&i->lock);
+		work(i, i->batch, nr, path);
+		pthread_mutex_lock(&i->lock);
+		settle(i, nr);
+	}
+	pthread_mutex_unlock(&i->lock);
+	return NULL;
+}
+
+/* ---- the daemon's side ------------------------------------------------------------------------ */
+
+static uint8_t path_number(struct invalidate *i, const char *path)
+{
+	int n = 0;
+
+	while (n < 15 && i->path[n][0] && strcmp(i->path[n], path))
+		n++;
+	snprintf(i->path[n], sizeof(i->path[n]), "%s", path);
+	return (uint8_t)n;
+}
+
+void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const struct dead_range *r,
+		    uint32_t nr)
+{
+	pthread_mutex_lock(&i->lock);
+	for (uint32_t k = 0; k < nr; k++) {
+		struct item *one = &i->ring[i->head % RING];
+
+		if (i->head - i->done == RING) {
+			i->counts.full++;
+			continue;
+		}
+		*one = (struct item){ .range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path) };
+		one->banned = i->c.ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
+		i->counts.unbanned += i->c.ban && !one->banned;
+		i->counts.queued++;
+		i->counts.asked_bytes += r[k].nr * BLOCK;
+		i->head++;
+	}
+	pthread_mutex_unlock(&i->lock);
+}
+
+void invalidate_tick(struct invalidate *i)
+{
+	pthread_mutex_lock(&i->lock);
+	if (!i->c.trim && i->taken < i->head && now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
+		i->taken++;
+	for (; i->done < i->taken; i->done++) {
+		const struct item *one = &i->ring[i->done % RING];
+
+		if (one->banned)
+			device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
+	}
+	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+}
+
+void invalidate_counts(struct invalidate *i, struct invalidate_counts *out)
+{
+	pthread_mutex_lock(&i->lock);
+	*out = i->counts;
+	pthread_mutex_unlock(&i->lock);
+}
+
+int invalidate_open(struct port *port, const struct invalidate_config *c, struct invalidate **out)
+{
+	struct invalidate *i = calloc(1, sizeof(*i));
+	int err;
+
+	if (!i)
+		return -ENOMEM;
+	i->port = port;
+	i->c = *c;
+	pthread_mutex_init(&i->lock, NULL);
+	pthread_cond_init(&i->wake, NULL);
+	err = c->trim ? pthread_create(&i->thread, NULL, run, i) : 0;
+	if (err) {
+		free(i);
+		return -err;
+	}
+	*out = i;
+	return 0;
+}
+
+void invalidate_close(struct invalidate *i)
+{
+	pthread_mutex_lock(&i->lock);
+	i->stop = true;
+	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+	if (i->c.trim)
+		pthread_join(i->thread, NULL);
+	pthread_cond_destroy(&i->wake);
+	pthread_mutex_destroy(&i->lock);
+	free(i);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What dead files leave behind: until the filesystem has committed their deletion, no order promotes
+ * their blocks (DEAD); then just their ranges are trimmed, so that all tiers free them at once.
+ *
+ * The trim is the filesystem's own FITRIM, which touches free space only: a range that has been
+ * reused, or was never right, is left out by who knows.  syncfs and FITRIM may take long, so a
+ * thread of its own does them, a batch at a time.
+ */
+#ifndef TERRACE_ACT_INVALIDATE_H
+#define TERRACE_ACT_INVALIDATE_H
+
+#include <stddef.h>
+
+#include "port.h"
+
+#define INVALIDATE_PATH	256
+
+struct invalidate;
+
+struct dead_range {
+	uint64_t block, nr;	/* of the volume */
+	uint64_t physical;	/* bytes, in the filesystem's device */
+};
+
+struct invalidate_counts {
+	uint64_t queued, full;		/* ranges taken; refused, the queue being full */
+	uint64_t asked_bytes, trimmed_bytes;
+	uint64_t again, left;		/* ranges not free yet: tried again; given up */
+	uint64_t batches, trims, errors;
+	uint64_t unbanned;		/* ranges that the kernel had no room to mark */
+	int last_error;
+};
+
+struct invalidate_config {
+	bool ban, trim;		/* each use has its switch */
+	uint32_t wait_ms;	/* from death to the trim: more comes together */
+};
+
+int invalidate_open(struct port *port, const struct invalidate_config *c, struct invalidate **out);
+/* What is queued is left to the filesystem; a trim under way is waited for. */
+void invalidate_close(struct invalidate *i);
+
+/* Ranges of the filesystem @dev mounted at @path. */
+void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const struct dead_range *r,
+		    uint32_t nr);
+
+/* Takes back the marks of what has been trimmed; to be called every tick. */
+void invalidate_tick(struct invalidate *i);
+
+void invalidate_counts(struct invalidate *i, struct invalidate_counts *out);
+
+#endif

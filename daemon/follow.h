@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Following the files on a volume: what sense/watch.h tells, put to use by act/invalidate.h.
+ */
+#ifndef TERRACE_FOLLOW_H
+#define TERRACE_FOLLOW_H
+
+#include <json-c/json.h>
+
+#include "config.h"
+#include "port.h"
+
+struct follow;
+
+/* NULL after a message, if the kernel refuses; the volume is driven all the same. */
+struct follow *follow_open(const char *name, const struct settings *settings, struct port *port,
+			   unsigned int major, unsigned int minor);
+void follow_close(struct follow *f);
+void follow_tick(struct follow *f);
+void follow_report(struct follow *f, struct json_object *out);
+
+#endif

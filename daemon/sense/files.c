@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files by inode, and what each event means for them; jobs are in jobs.c.  See files.h.
+ */
+#include "sense/files.h"
+
+#include <string.h>
+
+#include "sense/jobs.h"
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+static bool starts(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static bool ends(const char *name, const char *with)
+{
+	size_t n = strlen(name), m = strlen(with);
+
+	return n > m && !strcmp(name + n - m, with);
+}
+
+enum file_kind file_kind_of(const char *name)
+{
+	static const char *const tables[] = { ".sst", ".ldb", ".blob", "-Data.db" };
+	static const char *const meta[] = { "MANIFEST", "CURRENT", "OPTIONS", "LOG", "IDENTITY", "LOCK" };
+	static const char *const endings[] = { ".dbtmp", "-Index.db", "-Filter.db", "-Summary.db",
+					       "-Statistics.db", "-TOC.txt", "-Digest.crc32", "-CompressionInfo.db" };
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (ends(name, tables[i]))
+			return FILE_TABLE;
+	for (size_t i = 0; i < sizeof(meta) / sizeof(meta[0]); i++)
+		if (starts(name, meta[i]))
+			return FILE_META;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (ends(name, endings[i]))
+			return FILE_META;
+	return ends(name, ".log") || starts(name, "CommitLog-") ? FILE_LOG : FILE_UNKNOWN;
+}
+
+/* ---- the table of files --------------------------------------------------------------- */
+
+static uint32_t hash(const struct file_id *id)
+{
+	uint64_t x = (id->inode ^ (uint64_t)id->dev << 40) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(x >> 40) % FILES_MAX;
+}
+
+bool file_is(const struct file_id *a, const struct file_id *b)
+{
+	return a->inode == b->inode && a->generation == b->generation && a->dev == b->dev;
+}
+
+static struct file *find(struct files *f, const struct file_id *id)
+{
+	for (uint32_t n = f->chain[hash(id)]; n; n = f->file[n - 1].next)
+		if (file_is(&f->file[n - 1].id, id))
+			return &f->file[n - 1];
+	return NULL;
+}
+
+const struct file *files_find(const struct files *f, const struct file_id *id)
+{
+	return find((struct files *)f, id);
+}
+
+static void forget(struct files *f, struct file *file)
+{
+	uint32_t *link = &f->chain[hash(&file->id)], n = (uint32_t)(file - f->file) + 1;
+
+	while (*link && *link != n)
+		link = &f->file[*link - 1].next;
+	if (*link)
+		*link = file->next;
+	memset(file, 0, sizeof(*file));
+}
+
+/* The next free place, else the next one: the oldest, if files die roughly in order. */
+static struct file *place(struct files *f)
+{
+	for (uint32_t i = 1; i <= FILES_MAX; i++) {
+		struct file *file = &f->file[(f->last + i) % FILES_MAX];
+
+		if (!file->serial)
+			return file;
+	}
+	f->stats.forgotten_files++;
+	forget(f, &f->file[(f->last + 1) % FILES_MAX]);
+	return &f->file[(f->last + 1) % FILES_MAX];
+}
+
+static struct file *make(struct files *f, const struct file_id *id)
+{
+	struct file *file = place(f);
+	uint32_t *head = &f->chain[hash(id)];
+
+	f->last = (uint32_t)(file - f->file);
+	*file = (struct file){ .id = *id, .serial = ++f->serial, .next = *head };
+	*head = f->last + 1;
+	return file;
+}
+
+static void name_it(struct file *file, const struct terrace_file_event *e)
+{
+	memcpy(file->name, e->name, sizeof(file->name));
+	file->name[sizeof(file->name) - 1] = 0;
+	file->parent = e->parent;
+	file->kind = file_kind_of(file->name);
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static void created(struct files *f, const struct file_id *id, const struct terrace_file_event *e)
+{
+	struct file *file = find(f, id);
+
+	if (file)
+		forget(f, file);	/* its death was lost */
+	file = make(f, id);
+	name_it(file, e);
+	file->open = true;
+	file->thread = e->thread;
+	f->stats.created++;
+	jobs_created(f, file);
+}
+
+static void closed(struct files *f, struct file *file, const struct terrace_file_event *e)
+{
+	if (!file->open)
+		return;
+	file->open = false;
+	file->size = e->size;
+	file->astray |= e->flags & TERRACE_FILE_ASTRAY;
+	f->stats.closed++;
+	jobs_closed(f, file);
+	if (!file->astray && file->size && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN) && f->tell.table)
+		f->tell.table(f->tell.ctx, file);
+}
+
+static void was_read(struct files *f, struct file *file, const struct file_id *id,
+		     const struct terrace_file_event *e)
+{
+	/* One from before our time has no name, and is judged by what happens to it. */
+	if (!file)
+		file = make(f, id);
+	if (!file->open)
+		file->size = e->size;
+	jobs_read(f, file, e);
+}
+
+static void died(struct files *f, struct file *file)
+{
+	f->stats.died++;
+	jobs_died(f, file);
+	if (f->tell.died)
+		f->tell.died(f->tell.ctx, file);
+	forget(f, file);
+}
+
+void files_event(struct files *f, const struct terrace_file_event *e)
+{
+	struct file_id id = { .inode = e->inode, .generation = e->generation, .dev = e->dev };
+	struct file *file = find(f, &id);
+
+	f->stats.events++;
+	if (e->what == TERRACE_FILE_CREATED) {
+		created(f, &id, e);
+		return;
+	}
+	if (e->what == TERRACE_FILE_READ) {
+		was_read(f, file, &id, e);
+		return;
+	}
+	if (e->what == TERRACE_FILE_SYNCED || e->what == TERRACE_FILE_UNLINKED)
+		jobs_synced(f, file, e->thread);
+	if (!file)
+		return;
+	switch (e->what) {
+	case TERRACE_FILE_WRITTEN:
+		file->written = e->to;
+		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
+		break;
+	case TERRACE_FILE_CLOSED:
+		closed(f, file, e);
+		break;
+	case TERRACE_FILE_RENAMED:
+		name_it(file, e);
+		jobs_renamed(f, file);
+		break;
+	case TERRACE_FILE_UNLINKED:
+		file->unlinked = !e->size;
+		break;
+	case TERRACE_FILE_DIED:
+		died(f, file);
+		break;
+	}
+}
+
+void files_init(struct files *f, const struct files_tell *tell)
+{
+	f->tell = *tell;
+}
+
+void files_end(struct files *f)
+{
+	jobs_end(f);
+}

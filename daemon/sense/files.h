@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What files are for, from what happens to them (bpf/lsm.bpf.c): tables of an LSM tree and the
+ * compactions that read and write them.  Pure: events in, compactions out; no I/O, no clock.
+ *
+ * A thread's work on tables is a job: those it reads from the beginning are inputs, those it
+ * creates meanwhile are outputs.  The job ends when no output is open and the thread has synced
+ * something else (a manifest), has unlinked, or starts to read anew after all inputs were read through.
+ * A job whose inputs, read through, then die is a compaction.  A table written without reading
+ * is a flush.
+ *
+ * Everything is bounded: the oldest file or job is forgotten, and counted.
+ */
+#ifndef TERRACE_SENSE_FILES_H
+#define TERRACE_SENSE_FILES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "terrace_bpf.h"
+
+#define FILES_MAX	8192u	/* known at a time */
+#define FILES_JOBS	64u	/* under way, or waiting for their inputs to die */
+#define FILES_INPUTS	256u	/* of a job */
+#define FILES_OUTPUTS	256u
+#define FILES_CROSSINGS	2048u	/* of a job */
+
+enum file_kind {
+	FILE_UNKNOWN,		/* may be a table: judged by what happens to it */
+	FILE_TABLE,		/* immutable when closed */
+	FILE_LOG,		/* write-ahead log */
+	FILE_META,		/* manifest, options, the database's own log of events, ... */
+};
+
+/* By name: RocksDB, MyRocks, LevelDB, Cassandra. */
+enum file_kind file_kind_of(const char *name);
+
+struct file_id {
+	uint64_t inode;
+	uint32_t generation;
+	uint32_t dev;
+};
+
+struct file {
+	struct file_id id;
+	uint64_t parent;
+	uint64_t size;
+	uint64_t written;	/* told so far, while it is written */
+	uint64_t reads_before;	/* of its writer's job, when it was created */
+	uint64_t serial;	/* in order of appearance; 0: free */
+	enum file_kind kind;
+	uint32_t thread;	/* its creator */
+	bool open;		/* being written */
+	bool astray;		/* not only appended to */
+	bool unlinked;
+	char name[TERRACE_FILE_NAME];
+	uint32_t next;		/* in its chain */
+};
+
+/* While output was at @to, the input was read in [from, end). */
+struct file_crossing {
+	uint16_t input, output;
+	uint64_t at, from, end;
+};
+
+struct file_part {
+	struct file_id id;
+	uint64_t size;
+	uint64_t read;		/* of an input: through up to here */
+	bool done;		/* input: dead; output: closed */
+	char name[TERRACE_FILE_NAME];
+};
+
+struct file_job {
+	uint64_t serial;	/* 0: free */
+	uint32_t thread;
+	bool ended;
+	bool synced;		/* something else, since an output was closed */
+	uint64_t reads;		/* told of inputs */
+	uint32_t nr_inputs, nr_outputs, nr_crossings;
+	uint32_t open_outputs;
+	struct file_part input[FILES_INPUTS];
+	struct file_part output[FILES_OUTPUTS];
+	struct file_crossing crossing[FILES_CROSSINGS];
+};
+
+struct files_stats {
+	uint64_t events, created, closed, died;
+	uint64_t flushes, jobs, compactions;
+	uint64_t forgotten_files, forgotten_jobs, cut_jobs;	/* for want of room */
+};
+
+struct files_tell {
+	/* All outputs are written, the inputs are still there: for what is inherited.  May be no compaction. */
+	void (*job)(void *ctx, const struct file_job *job);
+	/* ... its inputs died: it was one.  Inputs that did not are left out. */
+	void (*compaction)(void *ctx, const struct file_job *job);
+	/* A table is complete; or is gone, with all its names. */
+	void (*table)(void *ctx, const struct file *file);
+	void (*died)(void *ctx, const struct file *file);
+	void *ctx;
+};
+
+struct files {
+	struct files_tell tell;
+	struct files_stats stats;
+	uint64_t serial;
+	uint32_t last;			/* the file that was made last */
+	uint32_t chain[FILES_MAX];	/* heads, 1-based; 0: none */
+	struct file file[FILES_MAX];
+	struct file_job job[FILES_JOBS];
+};
+
+/* @f is zeroed memory. */
+void files_init(struct files *f, const struct files_tell *tell);
+void files_event(struct files *f, const struct terrace_file_event *e);
+/* Nothing more will come of jobs under way: reports what is certain. */
+void files_end(struct files *f);
+
+const struct file *files_find(const struct files *f, const struct file_id *id);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Jobs: what a thread reads through while it writes new files.  See files.h for when one ends
+ * and when it was a compaction.
+ */
+#include "sense/jobs.h"
+
+#include <string.h>
+
+#define FLUSH_BYTES	(2 * TERRACE_FILE_STEP)	/* written without a read: no compaction's output */
+
+static struct file_job *job_of(struct files *f, uint32_t thread)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		if (f->job[i].serial && !f->job[i].ended && f->job[i].thread == thread)
+			return &f->job[i];
+	return NULL;
+}
+
+static struct file_part *part_of(struct file_part *part, uint32_t nr, const struct file_id *id)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (file_is(&part[i].id, id))
+			return &part[i];
+	return NULL;
+}
+
+static void drop_part(struct file_part *part, uint32_t *nr, uint32_t i)
+{
+	memmove(&part[i], &part[i + 1], (--*nr - i) * sizeof(*part));
+}
+
+/* The index behind a table's data is not read in passing. */
+static bool through(const struct file_part *p)
+{
+	return p->read >= p->size - p->size / 8;
+}
+
+static bool all_through(const struct file_job *job)
+{
+	for (uint32_t i = 0; i < job->nr_inputs; i++)
+		if (!through(&job->input[i]))
+			return false;
+	return job->nr_inputs > 0;
+}
+
+/* ---- the end of a job ------------------------------------------------------------------- */
+
+/* Its inputs have died, or some have and no more is to be expected. */
+static void report(struct files *f, struct file_job *job)
+{
+	for (uint32_t i = job->nr_inputs; i-- > 0;)
+		if (!job->input[i].done) {
+			drop_part(job->input, &job->nr_inputs, i);
+			job->nr_crossings = 0;	/* their numbers have changed; they were told with the job */
+		}
+	if (job->ended && job->nr_inputs && job->nr_outputs) {
+		f->stats.compactions++;
+		if (f->tell.compaction)
+			f->tell.compaction(f->tell.ctx, job);
+	}
+	memset(job, 0, sizeof(*job));
+}
+
+static void end(struct files *f, struct file_job *job)
+{
+	for (uint32_t i = job->nr_inputs; i-- > 0;)
+		if (!through(&job->input[i])) {
+			drop_part(job->input, &job->nr_inputs, i);
+			job->nr_crossings = 0;
+		}
+	for (uint32_t i = job->nr_outputs; i-- > 0;)
+		if (!job->output[i].done)
+			drop_part(job->output, &job->nr_outputs, i);
+	if (!job->nr_inputs || !job->nr_outputs) {
+		memset(job, 0, sizeof(*job));
+		return;
+	}
+	job->ended = true;
+	f->stats.jobs++;
+	if (f->tell.job)
+		f->tell.job(f->tell.ctx, job);
+	for (uint32_t i = 0; i < job->nr_inputs; i++)
+		if (!job->input[i].done)
+			return;
+	report(f, job);
+}
+
+static struct file_job *make(struct files *f, uint32_t thread)
+{
+	struct file_job *oldest = NULL, *job = NULL;
+
+	/* Rather one that only reads: a scan. */
+	for (uint32_t i = 0; i < FILES_JOBS && !job; i++) {
+		struct file_job *one = &f->job[i];
+
+		if (!one->serial)
+			job = one;
+		else if (!oldest || (!one->nr_outputs && oldest->nr_outputs) ||
+			 (!one->nr_outputs == !oldest->nr_outputs && one->serial < oldest->serial))
+			oldest = one;
+	}
+	if (!job) {
+		f->stats.forgotten_jobs++;
+		report(f, oldest);
+		job = oldest;
+	}
+	job->serial = ++f->serial;
+	job->thread = thread;
+	return job;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static bool may_be_table(const struct file *file)
+{
+	return file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN;
+}
+
+void jobs_created(struct files *f, struct file *file)
+{
+	struct file_job *job = job_of(f, file->thread);
+	struct file_part *p;
+
+	if (!may_be_table(file))
+		return;
+	if (job && job->synced && !job->open_outputs && job->nr_outputs) {
+		end(f, job);
+		job = NULL;
+	}
+	if (!job)
+		job = make(f, file->thread);
+	file->reads_before = job->reads;
+	if (job->nr_outputs == FILES_OUTPUTS) {
+		f->stats.cut_jobs++;
+		return;
+	}
+	p = &job->output[job->nr_outputs++];
+	*p = (struct file_part){ .id = file->id };
+	memcpy(p->name, file->name, sizeof(p->name));
+	job->open_outputs++;
+	job->synced = false;
+}
+
+void jobs_closed(struct files *f, const struct file *file)
+{
+	struct file_job *job = job_of(f, file->thread);
+	struct file_part *p = job ? part_of(job->output, job->nr_outputs, &file->id) : NULL;
+	bool flushed;
+
+	if (!p || p->done)
+		return;
+	p->done = true;
+	p->size = file->size;
+	job->open_outputs--;
+	flushed = job->reads == file->reads_before && (file->size > FLUSH_BYTES || !job->nr_inputs);
+	if (flushed || file->astray || !file->size) {
+		f->stats.flushes += flushed && !file->astray && file->size;
+		drop_part(job->output, &job->nr_outputs, (uint32_t)(p - job->output));
+	}
+	if (!job->nr_inputs && !job->nr_outputs)
+		memset(job, 0, sizeof(*job));
+}
+
+void jobs_renamed(struct files *f, const struct file *file)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++) {
+		struct file_job *job = &f->job[i];
+		struct file_part *p = job->serial ? part_of(job->output, job->nr_outputs, &file->id) : NULL;
+
+		if (p)
+			memcpy(p->name, file->name, sizeof(p->name));
+	}
+}
+
+static struct file_part *input(struct files *f, struct file_job *job, const struct file *file)
+{
+	struct file_part *p = part_of(job->input, job->nr_inputs, &file->id);
+
+	if (p)
+		return p;
+	if (job->nr_inputs == FILES_INPUTS) {
+		f->stats.cut_jobs++;
+		return NULL;
+	}
+	p = &job->input[job->nr_inputs++];
+	*p = (struct file_part){ .id = file->id };
+	memcpy(p->name, file->name, sizeof(p->name));
+	return p;
+}
+
+static void cross(struct file_job *job, const struct file_part *in, uint64_t written,
+		  const struct terrace_file_event *e)
+{
+	if (!job->open_outputs || job->nr_crossings == FILES_CROSSINGS)
+		return;
+	job->crossing[job->nr_crossings++] = (struct file_crossing){
+		.input = (uint16_t)(in - job->input), .output = (uint16_t)(job->nr_outputs - 1),
+		.at = written, .from = e->from, .end = e->to,
+	};
+}
+
+void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e)
+{
+	struct file_job *job = job_of(f, e->thread);
+	const struct file *output;
+	struct file_part *p;
+
+	if (file->open || !may_be_table(file))
+		return;
+	/* What this job wrote may be what the next one reads. */
+	if (job && !e->from && job->nr_outputs && !job->open_outputs && (job->synced || all_through(job))) {
+		end(f, job);
+		job = NULL;
+	}
+	if (job && part_of(job->output, job->nr_outputs, &file->id))
+		return;
+	p = job ? part_of(job->input, job->nr_inputs, &file->id) : NULL;
+	if (!p && e->from)
+		return;		/* a long query: tables are compacted from their beginning */
+	if (!job)
+		job = make(f, e->thread);
+	p = input(f, job, file);
+	if (!p)
+		return;
+	p->size = e->size;
+	/* A later scan of the same file by the same thread starts again: what was read stays read. */
+	if (e->from <= p->read + TERRACE_FILE_STEP && e->to > p->read)
+		p->read = e->to;
+	job->reads++;
+	output = job->nr_outputs ? files_find(f, &job->output[job->nr_outputs - 1].id) : NULL;
+	cross(job, p, output ? output->written : 0, e);
+}
+
+void jobs_synced(struct files *f, const struct file *file, uint32_t thread)
+{
+	struct file_job *job = job_of(f, thread);
+
+	if (!job || (file && part_of(job->output, job->nr_outputs, &file->id)))
+		return;
+	if (job->nr_outputs && !job->open_outputs && job->nr_inputs)
+		job->synced = true;
+}
+
+void jobs_died(struct files *f, const struct file *file)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++) {
+		struct file_job *job = &f->job[i];
+		struct file_part *p = job->serial ? part_of(job->input, job->nr_inputs, &file->id) : NULL;
+		uint32_t left = 0;
+
+		if (!p)
+			continue;
+		p->done = true;
+		for (uint32_t k = 0; k < job->nr_inputs; k++)
+			left += !job->input[k].done;
+		/* The first death of an input ends a job that has written all. */
+		if (!job->ended && job->nr_outputs && !job->open_outputs)
+			end(f, job);
+		else if (job->ended && !left)
+			report(f, job);
+	}
+}
+
+void jobs_end(struct files *f)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		if (f->job[i].serial && !f->job[i].ended && !f->job[i].open_outputs)
+			end(f, &f->job[i]);
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		if (f->job[i].serial)
+			report(f, &f->job[i]);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What happens to files of watched filesystems, through BPF: loads bpf/lsm.bpf.c and reads its ring.
+ * One for the whole daemon.
+ */
+#ifndef TERRACE_SENSE_LSM_H
+#define TERRACE_SENSE_LSM_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "terrace_bpf.h"
+
+struct lsm_sense;
+
+typedef void (*lsm_see_fn)(void *ctx, const struct terrace_file_event *e);
+
+/* 0, or -errno with a phrase in @why. */
+int lsm_open(struct lsm_sense **out, lsm_see_fn see, void *ctx, char *why, size_t bytes);
+void lsm_close(struct lsm_sense *l);
+
+/* Filesystems by their device, 64 at most. */
+int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool on);
+
+/* Hands over what is there, without waiting.  How many or -errno. */
+int lsm_drain(struct lsm_sense *l);
+
+/* Events that found no room, ever. */
+uint64_t lsm_lost(const struct lsm_sense *l);
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Filesystems, files and their places together; see watch.h. */
+#include "sense/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "sense/lsm.h"
+
+#define MOUNTS		16	/* filesystems of a volume */
+#define PLACES		FILES_MAX
+#define EXTENTS		256	/* of a table; with more it is left alone */
+#define WAITING		1024	/* tables closed since the last tick */
+
+struct mount {
+	unsigned int major, minor;
+	char path[WATCH_PATH];	/* "": free */
+	bool xfs, seen;
+	struct stack stack;
+};
+
+struct place {
+	struct file_id id;
+	uint32_t nr;		/* 0: free */
+	struct extent *extent;
+};
+
+struct watch {
+	struct watch_tell tell;
+	struct watch_counts counts;
+	unsigned int major, minor;
+	struct lsm_sense *lsm;
+	struct mount mount[MOUNTS];
+	struct file_id waiting[WAITING];
+	uint32_t nr_waiting;
+	struct place place[PLACES];	/* by hash of the inode, the next free one from there */
+	struct files files;
+};
+
+/* ---- places ----------------------------------------------------------------------------- */
+
+#define PROBES	16u
+
+static struct place *place_at(struct watch *w, const struct file_id *id, uint32_t probe)
+{
+	return &w->place[((uint32_t)((id->inode * 0x9e3779b97f4a7c15ull) >> 40) + probe) % PLACES];
+}
+
+static struct place *place_find(struct watch *w, const struct file_id *id)
+{
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct place *p = place_at(w, id, i);
+
+		if (p->nr && p->id.inode == id->inode && p->id.generation == id->generation && p->id.dev == id->dev)
+			return p;
+	}
+	return NULL;
+}
+
+static void place_drop(struct place *p)
+{
+	free(p->extent);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Where all places of its chain are taken, the first goes: it is the longest there. */
+static void place_keep(struct watch *w, const struct file_id *id, const struct extent *extent, uint32_t nr)
+{
+	struct place *p = place_find(w, id);
+
+	for (uint32_t i = 0; !p && i < PROBES; i++)
+		if (!place_at(w, id, i)->nr)
+			p = place_at(w, id, i);
+	if (!p)
+		p = place_at(w, id, 0);
+	place_drop(p);
+	p->extent = malloc(nr * sizeof(*extent));
+	if (!p->extent)
+		return;
+	memcpy(p->extent, extent, nr * sizeof(*extent));
+	p->id = *id;
+	p->nr = nr;
+}
+
+/* ---- asking for extents ------------------------------------------------------------------- */
+
+static struct mount *mount_of(struct watch *w, uint32_t dev)
+{
+	for (int i = 0; i < MOUNTS; i++)
+		if (w->mount[i].path[0] && (w->mount[i].major << 20 | w->mount[i].minor) == dev)
+			return &w->mount[i];
+	return NULL;
+}
+
+/*
+ * Handles as ext4 and xfs make them: inode and generation; xfs with 64-bit inodes of its own type.
+ * A wrong guess is refused by the filesystem (ESTALE), not taken for another file: the generation
+ * has to be right.
+ */
+static int open_inode(const struct mount *m, int root, const struct file_id *id)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + 16];
+	} u;
+	uint32_t inode = (uint32_t)id->inode;
+
+	memset(&u, 0, sizeof(u));
+	if (m->xfs) {
+		u.handle.handle_type = 0x81;	/* XFS: FILEID_INO32_GEN | 64 bits */
+		u.handle.handle_bytes = 12;
+		memcpy(u.handle.f_handle, &id->inode, 8);
+		memcpy(u.handle.f_handle + 8, &id->generation, 4);
+	} else {
+		u.handle.handle_type = 1;	/* FILEID_INO32_GEN */
+		u.handle.handle_bytes = 8;
+		memcpy(u.handle.f_handle, &inode, 4);
+		memcpy(u.handle.f_handle + 4, &id->generation, 4);
+	}
+	return open_by_handle_at(root, &u.handle, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOATIME);
+}
+
+int watch_root(const char *path, uint32_t dev)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && (major(st.st_dev) << 20 | minor(st.st_dev)) == dev)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+static void ask(struct watch *w, const struct file_id *id)
+{
+	const struct mount *m = mount_of(w, id->dev);
+	int root = m ? watch_root(m->path, id->dev) : -1;
+	struct extent extent[EXTENTS];
+	int fd = root >= 0 ? open_inode(m, root, id) : -1, nr;
+
+	if (root >= 0)
+		close(root);
+	if (fd < 0) {
+		w->counts.unmapped++;
+		return;
+	}
+	nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
+	close(fd);
+	if (nr <= 0) {
+		w->counts.unmapped++;
+		return;
+	}
+	w->counts.mapped++;
+	place_keep(w, id, extent, (uint32_t)nr);
+}
+
+/* ---- what files tell ------------------------------------------------------------------------ */
+
+static void on_table(void *ctx, const struct file *file)
+{
+	struct watch *w = ctx;
+
+	if (w->nr_waiting < WAITING)
+		w->waiting[w->nr_waiting++] = file->id;
+	else
+		w->counts.unmapped++;
+}
+
+static void on_death(void *ctx, const struct file *file)
+{
+	struct watch *w = ctx;
+	struct place *p = place_find(w, &file->id);
+	const struct mount *m = mount_of(w, file->id.dev);
+
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nr; i++)
+		w->counts.dead_blocks += p->extent[i].nr;
+	if (m && w->tell.dead)
+		w->tell.dead(w->tell.ctx, m->path, file->id.dev, p->extent, p->nr);
+	place_drop(p);
+}
+
+static size_t names(char *line, size_t at, size_t bytes, const struct file_part *part, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr && at < bytes; i++)
+		at += (size_t)snprintf(line + at, bytes - at, "%s%s", i ? " " : "", part[i].name[0] ? part[i].name : "?");
+	return at < bytes ? at : bytes - 1;
+}
+
+static void on_compaction(void *ctx, const struct file_job *job)
+{
+	struct watch *w = ctx;
+	char line[2048];
+	size_t at;
+
+	if (!w->tell.compaction)
+		return;
+	at = names(line, 0, sizeof(line), job->input, job->nr_inputs);
+	at += (size_t)snprintf(line + at, sizeof(line) - at, " -> ");
+	if (at < sizeof(line))
+		names(line, at, sizeof(line), job->output, job->nr_outputs);
+	w->tell.compaction(w->tell.ctx, line);
+}
+
+static void on_event(void *ctx, const struct terrace_file_event *e)
+{
+	struct watch *w = ctx;
+
+	files_event(&w->files, e);
+}
+
+/* ---- filesystems ------------------------------------------------------------------------------ */
+
+static void mount_drop(struct watch *w, struct mount *m)
+{
+	lsm_watch(w->lsm, m->major, m->minor, false);
+	m->path[0] = 0;
+}
+
+static void mount_add(struct watch *w, unsigned int major, unsigned int minor, const char *path, bool xfs)
+{
+	struct mount *m = NULL;
+
+	for (int i = 0; !m && i < MOUNTS; i++)
+		if (!w->mount[i].path[0])
+			m = &w->mount[i];
+	if (!m || stack_find(major, minor, w->major, w->minor, &m->stack) ||
+	    lsm_watch(w->lsm, major, minor, true))
+		return;
+	snprintf(m->path, sizeof(m->path), "%s", path);
+	m->major = major;
+	m->minor = minor;
+	m->xfs = xfs;
+	m->seen = true;
+	if (w->tell.filesystem)
+		w->tell.filesystem(w->tell.ctx, path);
+}
+
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw" */
+static void mount_line(struct watch *w, const char *line)
+{
+	unsigned int major, minor;
+	char path[WATCH_PATH], type[32];
+	const char *dash = strstr(line, " - ");
+	struct mount *m;
+
+	if (!dash || sscanf(line, "%*d %*d %u:%u %*s %255s", &major, &minor, path) != 3 ||
+	    sscanf(dash, " - %31s", type) != 1 || (strcmp(type, "ext4") && strcmp(type, "xfs")))
+		return;
+	m = mount_of(w, major << 20 | minor);
+	if (m)
+		m->seen = true;
+	else
+		mount_add(w, major, minor, path, !strcmp(type, "xfs"));
+}
+
+/* No folder stays open: that would keep a filesystem from being unmounted. */
+static void look_for_mounts(struct watch *w)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[2048];
+
+	if (!f)
+		return;
+	for (int i = 0; i < MOUNTS; i++)
+		w->mount[i].seen = false;
+	while (fgets(line, sizeof(line), f))
+		mount_line(w, line);
+	fclose(f);
+	w->counts.filesystems = 0;
+	for (int i = 0; i < MOUNTS; i++) {
+		if (w->mount[i].path[0] && !w->mount[i].seen)
+			mount_drop(w, &w->mount[i]);
+		w->counts.filesystems += w->mount[i].path[0] != 0;
+	}
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+
+void watch_tick(struct watch *w, bool look)
+{
+	if (look)
+		look_for_mounts(w);
+	lsm_drain(w->lsm);
+	for (uint32_t i = 0; i < w->nr_waiting; i++)
+		ask(w, &w->waiting[i]);
+	w->nr_waiting = 0;
+}
+
+const struct watch_counts *watch_counts(struct watch *w)
+{
+	w->counts.files = w->files.stats;
+	w->counts.lost = lsm_lost(w->lsm);
+	return &w->counts;
+}
+
+int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *tell, struct watch **out,
+	       char *why, size_t bytes)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	const struct files_tell files = {
+		.compaction = on_compaction, .table = on_table, .died = on_death, .ctx = w,
+	};
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->tell = *tell;
+	w->major = major;
+	w->minor = minor;
+	files_init(&w->files, &files);
+	err = lsm_open(&w->lsm, on_event, w, why, bytes);
+	if (err) {
+		free(w);
+		return err;
+	}
+	look_for_mounts(w);
+	*out = w;
+	return 0;
+}
+
+void watch_close(struct watch *w)
+{
+	lsm_close(w->lsm);
+	for (uint32_t i = 0; i < PLACES; i++)
+		free(w->place[i].extent);
+	free(w);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The files of the filesystems that lie on a volume: finds these (ext4, xfs; partitions, linear and
+ * crypt devices in between), follows their files (lsm.h, files.h), and knows where on the volume
+ * each table is, since its blocks can no longer be asked for when it is dead.
+ *
+ * The daemon opens a table only for the moment in which it asks for its extents, by handle: no path
+ * is walked, and a file that dies meanwhile is just not found.
+ */
+#ifndef TERRACE_SENSE_WATCH_H
+#define TERRACE_SENSE_WATCH_H
+
+#include <stddef.h>
+
+#include "sense/extents.h"
+#include "sense/files.h"
+
+struct watch;
+
+struct watch_counts {
+	struct files_stats files;
+	struct extents_stats extents;
+	uint64_t lost;			/* events */
+	uint64_t filesystems;
+	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
+	uint64_t dead_blocks;		/* of tables that died */
+};
+
+#define WATCH_PATH	256
+
+struct watch_tell {
+	/* A table has died: @extents were its own; @path: where its filesystem is mounted, @dev: which. */
+	void (*dead)(void *ctx, const char *path, uint32_t dev, const struct extent *extents, uint32_t nr);
+	/* For people. */
+	void (*compaction)(void *ctx, const char *line);
+	void (*filesystem)(void *ctx, const char *path);
+	void *ctx;
+};
+
+/* An open folder, if the filesystem there is still @dev; or -errno. */
+int watch_root(const char *path, uint32_t dev);
+
+/* 0, or -errno with a phrase in @why. */
+int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *tell, struct watch **out,
+	       char *why, size_t bytes);
+void watch_close(struct watch *w);
+
+/* Hands on what has happened.  @look: looks for new filesystems, too. */
+void watch_tick(struct watch *w, bool look);
+
+const struct watch_counts *watch_counts(struct watch *w);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Bytes of files to blocks of the volume, through devices; what must not be taken. */
+#include "policy_lib.h"
+
+#include <linux/fiemap.h>
+
+#include "sense/extents.h"
+
+#define KB	1024ull
+#define MB	(1024 * KB)
+
+static const struct stack direct = { .piece = { { .from = 0, .length = 1024 * MB, .to = 0 } }, .nr = 1 };
+
+static struct fiemap_extent found(uint64_t logical, uint64_t physical, uint64_t length, uint32_t flags)
+{
+	return (struct fiemap_extent){
+		.fe_logical = logical, .fe_physical = physical, .fe_length = length, .fe_flags = flags,
+	};
+}
+
+static void places_extents(void **state)
+{
+	struct fiemap_extent fe = found(8 * KB, 40 * MB, 12 * KB, FIEMAP_EXTENT_LAST);
+	struct extents_stats stats = { 0 };
+	struct extent out[4];
+
+	(void)state;
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 1);
+	assert_int_equal(out[0].block, 40 * MB / 4096);
+	assert_int_equal(out[0].nr, 3);
+	assert_int_equal(out[0].offset, 8 * KB);
+	assert_int_equal(out[0].physical, 40 * MB);
+}
+
+/* An extent across two pieces of a linear device, which lie the other way round. */
+static void follows_pieces(void **state)
+{
+	static const struct stack two = {
+		.piece = { { .from = 0, .length = 40 * MB, .to = 100 * MB }, { .from = 40 * MB, .length = 40 * MB, .to = 4 * MB } },
+		.nr = 2,
+	};
+	struct fiemap_extent fe = found(0, 40 * MB - 8 * KB, 16 * KB, 0);
+	struct extents_stats stats = { 0 };
+	struct extent out[4];
+
+	(void)state;
+	assert_int_equal(extents_place(&fe, &two, out, 4, &stats), 2);
+	assert_int_equal(out[0].block, (140 * MB - 8 * KB) / 4096);
+	assert_int_equal(out[0].nr, 2);
+	assert_int_equal(out[1].block, 4 * MB / 4096);
+	assert_int_equal(out[1].nr, 2);
+	assert_int_equal(out[1].offset, 8 * KB);
+	assert_int_equal(out[1].physical, 40 * MB);
+	assert_int_equal(extents_place(&fe, &two, out, 1, &stats), -E2BIG);
+	assert_int_equal(stats.unaligned, 0);
+}
+
+static void refuses_what_is_not_its_own(void **state)
+{
+	static const struct stack odd = { .piece = { { .from = 0, .length = 1024 * MB, .to = 512 } }, .nr = 1 };
+	struct extents_stats stats = { 0 };
+	struct extent out[4];
+	struct fiemap_extent fe = found(0, MB, 8 * KB, FIEMAP_EXTENT_SHARED);
+
+	(void)state;
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	assert_int_equal(stats.shared, 1);
+	fe.fe_flags = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC;
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	fe.fe_flags = FIEMAP_EXTENT_DATA_ENCRYPTED | FIEMAP_EXTENT_ENCODED;
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	assert_int_equal(stats.odd, 2);
+	fe.fe_flags = FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED;
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	fe = found(0, MB, 5 * KB, 0);
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	fe = found(0, MB, 8 * KB, 0);
+	assert_int_equal(extents_place(&fe, &odd, out, 4, &stats), 0);
+	fe = found(0, 2048 * MB, 8 * KB, 0);	/* beyond */
+	assert_int_equal(extents_place(&fe, &direct, out, 4, &stats), 0);
+	assert_int_equal(stats.unaligned, 4);
+}
+
+static void reads_tables(void **state)
+{
+	unsigned int major, minor;
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(stack_parse("linear", "253:7 2048", &major, &minor, &offset), 0);
+	assert_int_equal(major, 253);
+	assert_int_equal(minor, 7);
+	assert_int_equal(offset, MB);
+	assert_int_equal(stack_parse("crypt", "aes-xts-plain64 :64:logon:key 0 253:3 32768 1 allow_discards", &major,
+				     &minor, &offset), 0);
+	assert_int_equal(minor, 3);
+	assert_int_equal(offset, 16 * MB);
+	assert_int_equal(stack_parse("linear", "", &major, &minor, &offset), -EPROTO);
+	assert_int_equal(stack_parse("thin", "253:2 1", &major, &minor, &offset), -EOPNOTSUPP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places_extents),
+		cmocka_unit_test(follows_pieces),
+		cmocka_unit_test(refuses_what_is_not_its_own),
+		cmocka_unit_test(reads_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Compactions from what happens to files: right ones, and what must not be taken for one. */
+#include "policy_lib.h"
+
+#include "sense/files.h"
+
+#define KB	1024ull
+#define MB	(1024 * KB)
+#define SIZE	(2 * MB)	/* of a table */
+
+struct seen {
+	int jobs, compactions, tables, died;
+	uint32_t inputs, outputs, crossings;
+	uint64_t first_input, first_output;
+	struct file_crossing last;
+};
+
+static struct files *files;
+static struct seen seen;
+
+static void on_job(void *ctx, const struct file_job *job)
+{
+	struct seen *s = ctx;
+
+	s->jobs++;
+	s->crossings = job->nr_crossings;
+	if (job->nr_crossings)
+		s->last = job->crossing[job->nr_crossings - 1];
+}
+
+static void on_compaction(void *ctx, const struct file_job *job)
+{
+	struct seen *s = ctx;
+
+	s->compactions++;
+	s->inputs = job->nr_inputs;
+	s->outputs = job->nr_outputs;
+	s->first_input = job->input[0].id.inode;
+	s->first_output = job->output[0].id.inode;
+}
+
+static void on_table(void *ctx, const struct file *file)
+{
+	(void)file;
+	((struct seen *)ctx)->tables++;
+}
+
+static void on_death(void *ctx, const struct file *file)
+{
+	(void)file;
+	((struct seen *)ctx)->died++;
+}
+
+static int setup(void **state)
+{
+	const struct files_tell tell = {
+		.job = on_job, .compaction = on_compaction, .table = on_table, .died = on_death, .ctx = &seen,
+	};
+
+	(void)state;
+	files = calloc(1, sizeof(*files));
+	memset(&seen, 0, sizeof(seen));
+	files_init(files, &tell);
+	return !files;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(files);
+	return 0;
+}
+
+static struct terrace_file_event event(uint8_t what, uint64_t inode, uint32_t thread)
+{
+	return (struct terrace_file_event){ .what = what, .inode = inode, .generation = 1, .dev = 7,
+					    .thread = thread, .size = SIZE };
+}
+
+static void happens(uint8_t what, uint64_t inode, uint32_t thread)
+{
+	struct terrace_file_event e = event(what, inode, thread);
+
+	if (what == TERRACE_FILE_UNLINKED)
+		e.size = 0;
+	files_event(files, &e);
+}
+
+static void create(uint64_t inode, const char *name, uint32_t thread)
+{
+	struct terrace_file_event e = event(TERRACE_FILE_CREATED, inode, thread);
+
+	strcpy(e.name, name);
+	files_event(files, &e);
+}
+
+static void row(uint8_t what, uint64_t inode, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct terrace_file_event e = event(what, inode, thread);
+
+	for (e.from = from; e.from < to; e.from = e.to) {
+		e.to = e.from + TERRACE_FILE_STEP < to ? e.from + TERRACE_FILE_STEP : to;
+		files_event(files, &e);
+	}
+}
+
+static void table(uint64_t inode, uint32_t thread)
+{
+	create(inode, "000001.sst", thread);
+	row(TERRACE_FILE_WRITTEN, inode, thread, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, inode, thread);
+}
+
+static void dies(uint64_t inode, uint32_t thread)
+{
+	happens(TERRACE_FILE_UNLINKED, inode, thread);
+	happens(TERRACE_FILE_DIED, inode, thread);
+}
+
+/* Two inputs into two outputs, by thread 5. */
+static void compact(uint64_t in, uint64_t out)
+{
+	row(TERRACE_FILE_READ, in, 5, 0, TERRACE_FILE_STEP);
+	row(TERRACE_FILE_READ, in + 1, 5, 0, TERRACE_FILE_STEP);
+	create(out, "000010.sst", 5);
+	row(TERRACE_FILE_READ, in, 5, TERRACE_FILE_STEP, MB);
+	row(TERRACE_FILE_WRITTEN, out, 5, 0, MB);
+	row(TERRACE_FILE_READ, in + 1, 5, TERRACE_FILE_STEP, MB);
+	row(TERRACE_FILE_WRITTEN, out, 5, MB, SIZE);
+	happens(TERRACE_FILE_SYNCED, out, 5);
+	happens(TERRACE_FILE_CLOSED, out, 5);
+	create(out + 1, "000011.sst", 5);
+	row(TERRACE_FILE_READ, in, 5, MB, SIZE);
+	row(TERRACE_FILE_READ, in + 1, 5, MB, SIZE);
+	row(TERRACE_FILE_WRITTEN, out + 1, 5, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, out + 1, 5);
+}
+
+static void sees_a_compaction(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	assert_int_equal(files->stats.flushes, 2);
+	compact(1, 11);
+	create(99, "MANIFEST-000002", 5);
+	happens(TERRACE_FILE_SYNCED, 99, 5);
+	assert_int_equal(seen.compactions, 0);
+	dies(1, 5);
+	assert_int_equal(seen.jobs, 1);
+	assert_int_equal(seen.compactions, 0);
+	dies(2, 9);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(seen.first_input, 1);
+	assert_int_equal(seen.first_output, 11);
+	assert_int_equal(seen.died, 2);
+	assert_int_equal(seen.tables, 4);
+}
+
+/* Which input bytes went into which output bytes: within a step. */
+static void remembers_where_heat_comes_from(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	compact(1, 11);
+	dies(1, 5);
+	assert_true(seen.crossings > 16);
+	assert_int_equal(seen.last.input, 1);
+	assert_int_equal(seen.last.output, 1);
+	assert_int_equal(seen.last.end, SIZE);
+}
+
+/* One after the other by the same thread: the manifest's sync is between them. */
+static void keeps_jobs_apart(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 4; i++)
+		table(i, 2);
+	compact(1, 11);
+	create(99, "MANIFEST-000002", 5);
+	happens(TERRACE_FILE_SYNCED, 99, 5);
+	compact(3, 21);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+	dies(4, 5);
+	dies(3, 5);
+	assert_int_equal(seen.compactions, 2);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(seen.first_output, 21);
+}
+
+/* What a job has written is the first that the next one of its thread reads. */
+static void reads_what_it_wrote(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 2; i++)
+		table(i, 2);
+	compact(1, 11);
+	happens(TERRACE_FILE_SYNCED, 99, 5);
+	compact(11, 21);
+	dies(1, 5);
+	dies(2, 5);
+	dies(11, 5);
+	dies(12, 5);
+	assert_int_equal(seen.compactions, 2);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.first_input, 11);
+	assert_int_equal(seen.outputs, 2);
+}
+
+static void a_backup_is_none(void **state)
+{
+	(void)state;
+	table(1, 2);
+	row(TERRACE_FILE_READ, 1, 6, 0, SIZE);
+	create(50, "backup", 6);
+	row(TERRACE_FILE_WRITTEN, 50, 6, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, 50, 6);
+	files_end(files);
+	assert_int_equal(seen.compactions, 0);
+}
+
+static void queries_are_none(void **state)
+{
+	(void)state;
+	table(1, 2);
+	row(TERRACE_FILE_READ, 1, 6, MB, SIZE);		/* a long query from the middle */
+	row(TERRACE_FILE_READ, 1, 6, 0, TERRACE_FILE_STEP);	/* a short one from the beginning */
+	table(50, 6);
+	happens(TERRACE_FILE_SYNCED, 99, 6);
+	dies(1, 6);
+	files_end(files);
+	assert_int_equal(seen.compactions, 0);
+}
+
+/* A flush in the middle of a compaction, as LevelDB does it, in the same thread. */
+static void a_flush_within_is_no_output(void **state)
+{
+	(void)state;
+	table(1, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);
+	create(11, "000011.ldb", 5);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	table(12, 5);
+	row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+	row(TERRACE_FILE_WRITTEN, 11, 5, MB, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	dies(1, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.outputs, 1);
+	assert_int_equal(seen.first_output, 11);
+}
+
+/* A recycled inode is another file; a lost death harms nobody. */
+static void recycles_inodes(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(1, 2);
+	assert_non_null(files_find(files, &(struct file_id){ .inode = 1, .generation = 1, .dev = 7 }));
+	dies(1, 2);
+	assert_null(files_find(files, &(struct file_id){ .inode = 1, .generation = 1, .dev = 7 }));
+	dies(1, 2);
+	assert_int_equal(seen.died, 1);
+}
+
+static void stays_bounded(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 3 * FILES_MAX; i++)
+		table(i, (uint32_t)i);
+	assert_int_equal(files->stats.forgotten_files, 2 * FILES_MAX);
+	/* scans by many threads do not push out what compacts */
+	row(TERRACE_FILE_READ, 3 * FILES_MAX, 5, 0, SIZE);
+	table(100000, 5);
+	for (uint32_t t = 100; t < 500; t++)
+		row(TERRACE_FILE_READ, 3 * FILES_MAX - 1, t, 0, SIZE);
+	row(TERRACE_FILE_READ, 3 * FILES_MAX - 1, 5, 0, SIZE);
+	assert_true(files->stats.forgotten_jobs > 300);
+	assert_int_equal(files->stats.cut_jobs, 0);
+}
+
+static void knows_names(void **state)
+{
+	(void)state;
+	assert_int_equal(file_kind_of("000123.sst"), FILE_TABLE);
+	assert_int_equal(file_kind_of("000123.ldb"), FILE_TABLE);
+	assert_int_equal(file_kind_of("nb-1-big-Data.db"), FILE_TABLE);
+	assert_int_equal(file_kind_of("nb-1-big-Index.db"), FILE_META);
+	assert_int_equal(file_kind_of("000123.log"), FILE_LOG);
+	assert_int_equal(file_kind_of("MANIFEST-000001"), FILE_META);
+	assert_int_equal(file_kind_of("000123.dbtmp"), FILE_META);
+	assert_int_equal(file_kind_of("segment.17"), FILE_UNKNOWN);
+	assert_int_equal(file_kind_of(""), FILE_UNKNOWN);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sees_a_compaction),
+		TEST(remembers_where_heat_comes_from),
+		TEST(keeps_jobs_apart),
+		TEST(reads_what_it_wrote),
+		TEST(a_backup_is_none),
+		TEST(queries_are_none),
+		TEST(a_flush_within_is_no_output),
+		TEST(recycles_inodes),
+		TEST(stays_bounded),
+		TEST(knows_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

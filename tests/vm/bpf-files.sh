@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Files of a table-writing database, followed from below: compactions, deaths, and what a dead file leaves behind, trimmed; ext4 and xfs.
+# vm: mode=functional memory=2G timeout=600 build=daemon
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+need_cmd python3 mkfs.ext4 mkfs.xfs xfs_io
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced
+LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m
+daemon=
+trap 'cp $LOG $STATUS "$OUT/" 2> /dev/null || true' EXIT
+
+answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
+number() { answers && sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
+is() { [ "$(number "$1")" -eq "$2" ]; }
+at_least() { [ "$(number "$1")" -ge "$2" ]; }
+logged() { grep -qE -e "$1" $LOG; }
+until_() {
+	local what=$1 tries
+	shift
+	for ((tries = 0; tries < 400; tries++)); do
+		if "$@"; then return; fi
+		kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
+		sleep 0.2
+	done
+	tail -20 $LOG
+	sed -n '/"files"/,$p' $STATUS
+	die "$what: never"
+}
+tables() { python3 "$TERRACE_TREE/tests/vm/tables.py" $M/db "$@"; }
+
+cat > $CONF <<-TEXT
+	[daemon]
+	state_directory = /dev/shm/state
+	socket = /dev/shm/socket
+	[policy]
+	files = yes
+	dead_wait_ms = 200
+	evaluate = yes
+TEXT
+follow() {
+	: > $LOG
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
+	daemon=$!
+	until_ "files are followed" logged "the files of $M are followed"
+}
+stop() {
+	kill $daemon
+	wait $daemon || die "terraced ends with $?"
+}
+used() {
+	vol_message commit
+	vol_tier 0 used | cut -d/ -f1
+}
+at_most_used() { [ "$(used)" -le "$1" ]; }
+make_fs() {
+	# no room is trimmed but what died
+	if [ "$1" = ext4 ]; then
+		mkfs.ext4 -q -E nodiscard,lazy_itable_init=0 "$VOL"
+	else
+		mkfs.xfs -qfK "$VOL"
+	fi
+}
+check_fs() {
+	if [ "$1" = ext4 ]; then
+		fsck.ext4 -fn "$VOL" > /dev/shm/fsck 2>&1 || { cat /dev/shm/fsck; die "fsck"; }
+	else
+		xfs_repair -n "$VOL" > /dev/shm/fsck 2>&1 || { cat /dev/shm/fsck; die "xfs_repair"; }
+	fi
+}
+sums() { (cd $M/db && md5sum "$@") >> /dev/shm/sums; }
+
+mkdir -p $M
+modprobe -q xfs || true
+vol_ram 448 256
+for fs in ext4 xfs; do
+	vol_format
+	vol_up stream_kb=0
+	make_fs $fs
+	mount "$VOL" $M
+	mkdir $M/db
+	rm -f /dev/shm/sums
+	follow
+
+	# ---- a compaction: two tables into two, which take their place ----
+	tables write 1 3 4
+	until_ "tables' places" at_least mapped 3
+	sums 000003.ldb
+	sync
+	before=$(used)
+	tables compact 1,2 11,12
+	sums 000011.ldb 000012.ldb
+	until_ "a compaction" is compactions 1
+	logged "compaction: 000001.ldb 000002.ldb -> 000011.ldb 000012.ldb" || { grep compaction: $LOG; die "another compaction"; }
+	until_ "8 MiB trimmed" at_least trimmed_bytes $((8 << 20))
+	sync
+	until_ "hardly more room taken than the $before blocks of before" at_most_used $((before + 256))
+	pass "$fs: a compaction is seen, its inputs' $(number trimmed_bytes) bytes are trimmed by $(number trims) trims"
+
+	# ---- alive: with another name, or open ----
+	died=$(number died)
+	tables compact 11,12 21,22 keep
+	sums 000021.ldb 000022.ldb
+	ln $M/db/000011.ldb $M/db/other
+	exec 7< $M/db/000012.ldb
+	rm $M/db/000011.ldb $M/db/000012.ldb
+	sync
+	sleep 1
+	check_eq "compactions" "$(number compactions)" 1
+	check_eq "deaths" "$(number died)" "$died"
+	exec 7<&-
+	until_ "dead when closed" is died $((died + 1))
+	rm $M/db/other
+	until_ "dead with its last name" is died $((died + 2))
+	until_ "now it was a compaction" is compactions 2
+	sed -i '/00001[12]/d' /dev/shm/sums
+	pass "$fs: links and open files keep a table alive"
+
+	# ---- shared blocks are not its own ----
+	if [ $fs = xfs ]; then
+		tables write 31 1 4
+		cp --reflink=always $M/db/000031.ldb $M/db/000032.ldb
+		sync
+		sums 000032.ldb
+		rm $M/db/000031.ldb
+		until_ "a reflinked table's death" at_least died $((died + 3))
+		sleep 1
+		pass "$fs: a reflinked table died"
+	fi
+
+	# ---- nothing else was touched, nothing is kept open ----
+	umount $M
+	stop
+	check_fs $fs
+	echo 3 > /proc/sys/vm/drop_caches
+	mount "$VOL" $M
+	(cd $M/db && md5sum --quiet -c /dev/shm/sums) || die "a table changed"
+	umount $M
+	vol_down
+	vol_check
+	pass "$fs: checksums and fsck"
+done

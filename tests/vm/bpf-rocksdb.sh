@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# An unmodified RocksDB on a volume: its compactions as seen from below, beside its own log; dead blocks on the fast tier with and without trims.
+# vm: mode=functional memory=3G timeout=900 build=daemon long
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+need_cmd python3 mkfs.ext4 mkfs.xfs db_bench
+PATH=$TERRACE_TREE/build:$PATH in_ram terraced db_bench
+LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m
+KEYS=${KEYS:-50000}
+daemon=
+trap 'cp $LOG $STATUS $M/db/LOG "$OUT/" 2> /dev/null || true' EXIT
+
+answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
+number() { answers && sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
+until_() {
+	local what=$1 tries
+	shift
+	for ((tries = 0; tries < 400; tries++)); do
+		if "$@"; then return; fi
+		kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
+		sleep 0.2
+	done
+	tail -20 $LOG
+	die "$what: never"
+}
+followed() { grep -q "the files of $M are followed" $LOG; }
+settled() {
+	local before
+	before=$(number trims)
+	sleep 3
+	[ "$(number trims)" = "$before" ]
+}
+
+# run FILESYSTEM TRIM_DEAD OPTION...
+run() {
+	local fs=$1 trim=$2 used files
+	shift 2
+	cat > $CONF <<-TEXT
+		[daemon]
+		state_directory = /dev/shm/state-$fs-$trim
+		socket = /dev/shm/socket
+		[policy]
+		files = yes
+		trim_dead = $trim
+		dead_wait_ms = 500
+		evaluate = yes
+	TEXT
+	vol_format
+	vol_up stream_kb=0
+	if [ "$fs" = ext4 ]; then mkfs.ext4 -q -E nodiscard,lazy_itable_init=0 "$VOL"; else mkfs.xfs -qfK "$VOL"; fi
+	mount "$VOL" $M
+	: > $LOG
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
+	daemon=$!
+	until_ "files are followed" followed
+	from_ram db_bench --benchmarks=fillrandom,overwrite --num="$KEYS" --value_size=400 --write_buffer_size=2097152 \
+		--target_file_size_base=1048576 --max_bytes_for_level_base=4194304 --max_bytes_for_level_multiplier=4 \
+		--compression_type=none --max_background_jobs=2 --db=$M/db "$@" > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "db_bench"; }
+	sync
+	until_ "all trimmed" settled
+	vol_message commit
+	used=$(vol_tier 0 used | cut -d/ -f1)
+	files=$(($(stat -f -c '(%b - %f) * %S / 4096' $M)))
+	echo "$fs, trim_dead = $trim $*: fast tier $used blocks, filesystem $files: $(((used - files) * 1000 / used)) o/oo dead; $(number dead_blocks) died"
+	python3 "$TERRACE_TREE/tests/vm/compactions.py" 95 $LOG $M/db/LOG* || die "compactions"
+	check_eq "events lost" "$(number events_lost)" 0
+	kill $daemon
+	wait $daemon || die "terraced ends with $?"
+	from_ram db_bench --use_existing_db=1 --benchmarks=readseq --db=$M/db --num="$KEYS" --value_size=400 --verify_checksum=1 > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "the database is damaged"; }
+	umount $M
+	if [ "$fs" = ext4 ]; then fsck.ext4 -fn "$VOL" > /dev/shm/said 2>&1; else xfs_repair -n "$VOL" > /dev/shm/said 2>&1; fi || { cat /dev/shm/said; die "$fs is damaged"; }
+	vol_down
+	pass "$fs, trim_dead = $trim $*"
+}
+
+mkdir -p $M
+vol_ram 768 256
+for one in ${RUNS:-buffered direct untrimmed}; do
+	case $one in
+	buffered)	run ext4 yes ;;
+	direct)		run xfs yes --use_direct_io_for_flush_and_compaction=1 --use_direct_reads=1 ;;
+	untrimmed)	run ext4 no ;;
+	esac
+done

@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files as an LSM database makes them: immutable tables, compacted by one thread.
+
+usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
+       tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep]  read side by side, write one after the other, delete the inputs
+"""
+import os
+import sys
+
+STEP = 64 << 10
+
+
+def name(folder, number):
+    return os.path.join(folder, f'{int(number):06}.ldb')
+
+
+def create(path):
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+
+
+def write(folder, first, count, mb):
+    for number in range(first, first + count):
+        fd = create(name(folder, number))
+        for _ in range(mb << 20 >> 16):
+            os.write(fd, os.urandom(STEP))
+        os.fsync(fd)
+        os.close(fd)
+
+
+def compact(folder, inputs, outputs, keep):
+    fds = [os.open(name(folder, i), os.O_RDONLY) for i in inputs]
+    size = os.fstat(fds[0]).st_size
+    steps = [at for at in range(0, size, STEP)]
+    data = [os.pread(fd, STEP, 0) for fd in fds]		# before there is an output
+    share = -(-len(steps) // len(outputs))
+    for n, number in enumerate(outputs):
+        out = create(name(folder, number))
+        for at in steps[n * share:(n + 1) * share]:
+            for k, fd in enumerate(fds):
+                data[k] = os.pread(fd, STEP, at)
+                os.write(out, data[k])
+        os.fsync(out)
+        os.close(out)
+    manifest = os.open(os.path.join(folder, 'MANIFEST-000001'), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.write(manifest, f'{inputs} {outputs}\n'.encode())
+    os.fsync(manifest)
+    os.close(manifest)
+    for fd in fds:
+        os.close(fd)
+    for i in inputs if not keep else []:
+        os.unlink(name(folder, i))
+
+
+def main(folder, what, *args):
+    if what == 'write':
+        write(folder, *map(int, args))
+    else:
+        compact(folder, args[0].split(','), args[1].split(','), len(args) > 2)
+
+
+main(*sys.argv[1:])
