@@ -230,7 +230,9 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 void invalidate_tick(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
-	if (!i->c.trim && i->taken < i->head && now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
+	/* Without trims, the marks last as long as a trim would have taken to come. */
+	while (!i->c.trim && i->taken < i->head &&
+	       now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
 		i->taken++;
 	for (; i->done < i->taken; i->done++) {
 		const struct item *one = &i->ring[i->done % RING];

@@ -83,7 +83,6 @@ int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t m
 		memset(&u, 0, sizeof(u));
 		u.map.fm_start = from;
 		u.map.fm_length = FIEMAP_MAX_OFFSET - from;
-		u.map.fm_flags = FIEMAP_FLAG_SYNC;
 		u.map.fm_extent_count = AT_ONCE;
 		if (ioctl(fd, FS_IOC_FIEMAP, &u.map))
 			return -errno;

@@ -44,8 +44,8 @@ struct extents_stats {
 };
 
 /*
- * Up to @most extents of an open file, its delayed allocations done.  Their number or -errno;
- * -E2BIG: there are more.
+ * Up to @most extents of an open file.  Waits for nothing: what is not placed yet is left out.
+ * Their number or -errno; -E2BIG: there are more.
  */
 int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t most,
 	       struct extents_stats *stats);

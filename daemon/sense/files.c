@@ -137,7 +137,7 @@ static void closed(struct files *f, struct file *file, const struct terrace_file
 	file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 	f->stats.closed++;
 	jobs_closed(f, file);
-	if (!file->astray && file->size && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN) && f->tell.table)
+	if (file->synced && !file->astray && file->size && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN) && f->tell.table)
 		f->tell.table(f->tell.ctx, file);
 }
 
@@ -180,6 +180,9 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 	if (!file)
 		return;
 	switch (e->what) {
+	case TERRACE_FILE_SYNCED:
+		file->synced = true;
+		break;
 	case TERRACE_FILE_WRITTEN:
 		file->written = e->to;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;

@@ -53,6 +53,7 @@ struct file {
 	uint32_t thread;	/* its creator */
 	bool open;		/* being written */
 	bool astray;		/* not only appended to */
+	bool synced;
 	bool unlinked;
 	char name[TERRACE_FILE_NAME];
 	uint32_t next;		/* in its chain */
@@ -96,7 +97,7 @@ struct files_tell {
 	void (*job)(void *ctx, const struct file_job *job);
 	/* ... its inputs died: it was one.  Inputs that did not are left out. */
 	void (*compaction)(void *ctx, const struct file_job *job);
-	/* A table is complete; or is gone, with all its names. */
+	/* A table is complete, and on disk; or is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);
 	void *ctx;

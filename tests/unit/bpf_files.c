@@ -108,6 +108,7 @@ static void table(uint64_t inode, uint32_t thread)
 {
 	create(inode, "000001.sst", thread);
 	row(TERRACE_FILE_WRITTEN, inode, thread, 0, SIZE);
+	happens(TERRACE_FILE_SYNCED, inode, thread);
 	happens(TERRACE_FILE_CLOSED, inode, thread);
 }
 
@@ -156,7 +157,7 @@ static void sees_a_compaction(void **state)
 	assert_int_equal(seen.first_input, 1);
 	assert_int_equal(seen.first_output, 11);
 	assert_int_equal(seen.died, 2);
-	assert_int_equal(seen.tables, 4);
+	assert_int_equal(seen.tables, 3);	/* the last was not synced: it may not be on disk yet */
 }
 
 /* Which input bytes went into which output bytes: within a step. */
