@@ -64,7 +64,8 @@ static void every_key_is_heard(void **state)
 	accepts("[daemon]\nstate_directory = /x\nsocket = /y\nlog_level = debug\ntick_ms = 50\n"
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\ncache_blocks = 64\n"
-		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n");
+		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
+		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -78,6 +79,10 @@ static void every_key_is_heard(void **state)
 	assert_near(c.policy.fill, 0.5, 0);
 	assert_true(c.policy.evaluate);
 	assert_false(c.policy.claim);
+	assert_true(c.policy.files);
+	assert_false(c.policy.ban_dead);
+	assert_false(c.policy.trim_dead);
+	assert_int_equal(c.policy.dead_wait_ms, 70);
 	assert_int_equal(c.policy.tuning.choose.candidates, 3);
 	assert_null(config_of(&c, "any"));	/* drive_all = no */
 }
@@ -125,6 +130,8 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[policy]\nheat = sun\n", "is none of ralt, clock, lru");
 	refuses("[policy]\nrule = best\n", "is none of precise");
 	refuses("[policy]\nsense = x\n", "is none of auto");
+	refuses("[policy]\nfiles = some\n", "is neither yes nor no");
+	refuses("[policy]\ndead_wait_ms = 9\n", "2: dead_wait_ms = 9: is not a whole number from 10 to 3600000");
 	refuses("[policy]\nfill = 2\n", "is not a number from 0 to 1");
 	refuses("[volume a]\ndrive = yes\n[policy]\nheat = lru\n", "4: heat = lru: comes too late");
 	refuses("[volume a/b]\ndrive = yes\n", "2: that is no name of a volume");
