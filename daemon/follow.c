@@ -102,6 +102,7 @@ static void report_dead(struct invalidate *i, struct json_object *out)
 	number(o, "ranges", c.queued);
 	number(o, "bytes", c.asked_bytes);
 	number(o, "trimmed_bytes", c.trimmed_bytes);
+	number(o, "trimmed_beside_bytes", c.beside_bytes);
 	number(o, "trims", c.trims);
 	number(o, "batches", c.batches);
 	number(o, "tried_again", c.again);

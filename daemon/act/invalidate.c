@@ -6,6 +6,9 @@
  *	[taken, head)	waiting; those of one filesystem that are old enough are a batch
  *
  * The thread never touches the control device, the daemon never a filesystem.
+ *
+ * xfs (6.1) does not cut its free extents to the range: it discards each that overlaps, whole. That is
+ * free space all the same; but it costs more than was asked for, and hides what was not free yet.
  */
 #include "act/invalidate.h"
 
@@ -108,7 +111,8 @@ static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t n
 			i->counts.errors++;
 			i->counts.last_error = (int)got;
 		} else {
-			i->counts.trimmed_bytes += (uint64_t)got;
+			i->counts.trimmed_bytes += (uint64_t)got < bytes ? (uint64_t)got : bytes;
+			i->counts.beside_bytes += (uint64_t)got > bytes ? (uint64_t)got - bytes : 0;
 		}
 		pthread_mutex_unlock(&i->lock);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What dead files leave behind: until the filesystem has committed their deletion, no order promotes
- * their blocks (DEAD); then just their ranges are trimmed, so that all tiers free them at once.
+ * their blocks (DEAD); then their ranges are trimmed, so that all tiers free them at once.
  *
  * The trim is the filesystem's own FITRIM, which touches free space only: a range that has been
  * reused, or was never right, is left out by who knows.  syncfs and FITRIM may take long, so a
@@ -26,6 +26,7 @@ struct dead_range {
 struct invalidate_counts {
 	uint64_t queued, full;		/* ranges taken; refused, the queue being full */
 	uint64_t asked_bytes, trimmed_bytes;
+	uint64_t beside_bytes;		/* trimmed without being asked for: free extents that overlap */
 	uint64_t again, left;		/* ranges not free yet: tried again; given up */
 	uint64_t batches, trims, errors;
 	uint64_t unbanned;		/* ranges that the kernel had no room to mark */
