@@ -79,6 +79,7 @@ struct file_job {
 	bool ended;
 	bool synced;		/* something else, since an output was closed */
 	uint64_t reads;		/* told of inputs */
+	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
 	uint32_t open_outputs;
 	struct file_part input[FILES_INPUTS];

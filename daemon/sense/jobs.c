@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define FLUSH_BYTES	(2 * TERRACE_FILE_STEP)	/* written without a read: no compaction's output */
+#define FLUSH_BYTES	(2 * TERRACE_FILE_STEP)	/* more than what was read can account for */
 
 static struct file_job *job_of(struct files *f, uint32_t thread)
 {
@@ -142,6 +142,16 @@ void jobs_created(struct files *f, struct file *file)
 	job->synced = false;
 }
 
+/*
+ * Written without a read meanwhile, and from nothing read before: what has been read ahead (direct I/O:
+ * megabytes) may fill whole outputs.
+ */
+static bool is_flush(const struct file_job *job, const struct file *file)
+{
+	return job->reads == file->reads_before &&
+	       (!job->nr_inputs || job->written_bytes + file->size > job->read_bytes + FLUSH_BYTES);
+}
+
 void jobs_closed(struct files *f, const struct file *file)
 {
 	struct file_job *job = job_of(f, file->thread);
@@ -153,10 +163,12 @@ void jobs_closed(struct files *f, const struct file *file)
 	p->done = true;
 	p->size = file->size;
 	job->open_outputs--;
-	flushed = job->reads == file->reads_before && (file->size > FLUSH_BYTES || !job->nr_inputs);
+	flushed = is_flush(job, file);
 	if (flushed || file->astray || !file->size) {
 		f->stats.flushes += flushed && !file->astray && file->size;
 		drop_part(job->output, &job->nr_outputs, (uint32_t)(p - job->output));
+	} else {
+		job->written_bytes += file->size;
 	}
 	if (!job->nr_inputs && !job->nr_outputs)
 		memset(job, 0, sizeof(*job));
@@ -228,6 +240,7 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 	if (e->from <= p->read + TERRACE_FILE_STEP && e->to > p->read)
 		p->read = e->to;
 	job->reads++;
+	job->read_bytes += e->to - e->from;
 	output = job->nr_outputs ? files_find(f, &job->output[job->nr_outputs - 1].id) : NULL;
 	cross(job, p, output ? output->written : 0, e);
 }

@@ -258,6 +258,24 @@ static void a_flush_within_is_no_output(void **state)
 	assert_int_equal(seen.first_output, 11);
 }
 
+/* Direct I/O reads megabytes ahead: whole outputs are written without a read between. */
+static void readahead_is_no_flush(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
+	row(TERRACE_FILE_READ, 2, 5, 0, SIZE);
+	for (uint64_t out = 11; out <= 12; out++)
+		table(out, 5);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(files->stats.flushes, 2);
+}
+
 /* A recycled inode is another file; a lost death harms nobody. */
 static void recycles_inodes(void **state)
 {
@@ -313,6 +331,7 @@ int main(void)
 		TEST(a_backup_is_none),
 		TEST(queries_are_none),
 		TEST(a_flush_within_is_no_output),
+		TEST(readahead_is_no_flush),
 		TEST(recycles_inodes),
 		TEST(stays_bounded),
 		TEST(knows_names),
