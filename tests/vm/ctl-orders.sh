@@ -64,7 +64,7 @@ check_eq "json" "$(terracectl unpin --json vol | json "o['volume'], o['done'], o
 says "2048 blocks up" move --to optane $M/a
 refuses 1 "volume 'vol' has blocks 0 to" pin vol 99999999
 refuses 2 "one file, or one range of blocks, at a time" pin $M/a 5
-python3 -c 'import os, sys; f = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR); [os.pwrite(f, b"x", 8192 * i) for i in range(2500)]' $M/holes
+/usr/bin/python3 -ISc 'import os, sys; f = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR); [os.pwrite(f, b"x", 8192 * i) for i in range(2500)]' $M/holes
 sync -f $M
 refuses 1 "too many pieces: .* may form at most [0-9]+ ranges" pin $M/holes
 pass "pin, unpin"
@@ -114,7 +114,7 @@ refuses 2 "say 'record'" trace vol
 kill $reader
 wait $reader 2> /dev/null || true
 cp /dev/shm/report.html "$OUT/"
-python3 - /dev/shm/report.html <<-'EOT' || die "the report is no good HTML"
+/usr/bin/python3 -IS - /dev/shm/report.html <<-'EOT' || die "the report is no good HTML"
 	import html.parser, re, sys, xml.etree.ElementTree
 	text = open(sys.argv[1]).read()
 	html.parser.HTMLParser().feed(text)

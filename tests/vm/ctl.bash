@@ -20,4 +20,4 @@ refuses() {
 	check_eq "exit status of terracectl $* ($said)" "$status" "$want"
 	grep -qE -e "$pattern" <<< "$said" || die "terracectl $* said '$said' instead of '$pattern'"
 }
-json() { python3 -c 'import json, sys; o = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+json() { /usr/bin/python3 -ISc 'import json, sys; o = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }

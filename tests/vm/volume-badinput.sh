@@ -18,22 +18,21 @@ changes() {
 unchanged() { check_eq "commands that changed a drive by $1" "$(changes)" "$2"; }
 
 # the log since the last mark
-MARK=0
-mark() { MARK=$((MARK + 1)); echo "mark $MARK." > /dev/kmsg; }
-said() { dmesg | awk -v mark="mark $MARK." 'on { print } index($0, mark) { on = 1 }'; }
+mark() { dmesg -C; }
+said() { dmesg; }
 
 # refuse PATTERN TABLE: creating it fails, the log says why
 refuse() {
-	local pattern=$1 table=$2
+	local pattern=$1 table=$2 log
 	mark
 	if dmsetup create --noudevsync --noudevrules vol --table "$table" > /dev/null 2>&1; then die "accepted: $table"; fi
-	said > /dev/shm/log
-	grep -qE -e "terrace: .*$pattern" /dev/shm/log || die "wanted '$pattern' for '$table', the log says: $(cat /dev/shm/log)"
+	log=$(said)
+	[[ $log =~ terrace:\ [^$'\n']*($pattern) ]] || die "wanted '$pattern' for '$table', the log says: $log"
 }
 
 # patch DEVICE BLOCK CRC_AT OFFSET HEX: change bytes of a block and make its CRC right again (CRC_AT -: leave it wrong)
 patch() {
-	/usr/bin/python3 - "$@" <<-'PYTHON'
+	/usr/bin/python3 -IS - "$@" <<-'PYTHON'
 	import sys, os
 	dev, block, crc_at, offset, data = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), bytes.fromhex(sys.argv[5])
 	table = []
@@ -187,7 +186,7 @@ restore $F
 pass "damaged labels and superblocks"
 
 # a map page: its region gives EIO, the others their data
-/usr/bin/python3 - $F <<-'PYTHON'
+/usr/bin/python3 -IS - $F <<-'PYTHON'
 	import os, sys
 	fd = os.open(sys.argv[1], os.O_RDWR)
 	n = 0
@@ -225,7 +224,7 @@ done
 for d in "${ALL_DRIVES[@]}"; do drive_cut "$d"; done
 dmr vol
 for d in "${ALL_DRIVES[@]}"; do drive_revive "$d"; done
-at=$(/usr/bin/python3 - $F <<-'PYTHON'
+at=$(/usr/bin/python3 -IS - $F <<-'PYTHON'
 	import os, sys
 	fd = os.open(sys.argv[1], os.O_RDONLY)
 	found = []

@@ -24,7 +24,7 @@ vol_ram 64 512
 vol_format
 vol_up stream_kb=0
 # regions 0 and 1 compress, 2 does not, 3 stays fast
-python3 -c 'import sys; sys.stdout.write("".join("line %d of words that compress\n" % k for k in range(400000))[:8 << 20])' > $DATA
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write("".join("line %d of words that compress\n" % k for k in range(400000))[:8 << 20])' > $DATA
 dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
 dd if=$DATA of="$VOL" bs=1M oflag=direct status=none
 order 0 append tier_down=1 codec=lz4 shift=0

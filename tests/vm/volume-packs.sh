@@ -34,7 +34,7 @@ from_ram orders --uring /dev/terrace/vol bad || die "malformed orders were taken
 from_ram orders /dev/terrace/vol uring || die "io_uring commands"
 
 # regions 0 and 1 compress, 2 does not, 3 neither
-python3 -c 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
 dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
 dd if=$DATA of="$VOL" bs=1M oflag=direct status=none
 state 0 1024 0 0

@@ -15,7 +15,7 @@ vol_up
 disk=$(dmsetup info -c --noheadings -o blkdevname vol)
 dir=/sys/fs/terrace/$disk
 check_eq "volumes" "$(ls /sys/fs/terrace)" "$disk"
-at() { cat "$dir/$1"; }
+at() { echo "$(< "$dir/$1")"; }
 
 # what is documented is there, and nothing else
 (cd "$dir" && find . -type f | sed 's|^\./||; s|^tier[0-9]*/|tierN/|' | sort -u) > /dev/shm/there
@@ -51,6 +51,9 @@ pass "the same values as the status line"
 
 # tunables: every one can be set to its limits, nothing else; messages and sysfs are one
 range() { sed -nE "s/^\| \`$1\` \| [0-9]+ \| ([0-9]+) … ([0-9]+) \|.*/\1 \2/p" "$doc"; }
+put() { echo "$1" > "$dir/$2"; }
+printf -v nines '%4000s' ''
+nines=${nines// /9}
 for file in "$dir"/tune/*; do
 	name=${file##*/}
 	before=$(at "tune/$name")
@@ -59,11 +62,11 @@ for file in "$dir"/tune/*; do
 		echo "$value" > "$dir/tune/$name"
 		check_eq "$name" "$(at "tune/$name")" "$value"
 	done
-	expect_fail "Invalid argument" bash -c "echo $((max + 1)) > $dir/tune/$name"
+	expect_fail "Invalid argument" put $((max + 1)) "tune/$name"
 	klog_has "vol: set $name=$((max + 1)): Option value is out of range" || die "$name=$((max + 1)): no reason in the log"
-	expect_fail "Invalid argument" bash -c "echo fast > $dir/tune/$name"
+	expect_fail "Invalid argument" put fast "tune/$name"
 	klog_has "vol: set $name=fast: Option value is not a number" || die "$name=fast: no reason in the log"
-	expect_fail "Invalid argument" bash -c "head -c 4000 /dev/zero | tr '\\0' 9 > $dir/tune/$name"
+	expect_fail "Invalid argument" put "$nines" "tune/$name"
 	check_eq "$name after refusals" "$(at "tune/$name")" "$max"
 	vol_message set "$name=$before"
 	check_eq "$name after a message" "$(at "tune/$name")" "$before"

@@ -100,10 +100,23 @@ vol_cut_under() {
 }
 
 vol_status() { dmsetup status --noflush vol; }
-vol_get() { vol_status | tr ' ' '\n' | sed -n "s/^$1=//p" | grep . || die "status has no word $1: $(vol_status)"; }
+# in the shell: programs are what takes time in an emulated machine
+vol_get() {
+	local said word
+	said=$(vol_status)
+	for word in $said; do
+		[[ $word != "$1="?* ]] || { echo "${word#*=}"; return; }
+	done
+	die "status has no word $1: $said"
+}
 vol_tier() {
-	vol_status | tr ' ' '\n' | awk -F= -v t="^$1:" -v w="$2" '/^[0-9]+:/ { on = $0 ~ t } on && $1 == w { print $2; exit }' |
-		grep . || die "status has no word $2 of tier $1: $(vol_status)"
+	local said word tier=
+	said=$(vol_status)
+	for word in $said; do
+		[[ ! $word =~ ^([0-9]+): ]] || tier=${BASH_REMATCH[1]}
+		[[ $tier != "$1" || $word != "$2="?* ]] || { echo "${word#*=}"; return; }
+	done
+	die "status has no word $2 of tier $1: $said"
 }
 vol_message() { dmsetup message vol 0 "$*"; }
 
