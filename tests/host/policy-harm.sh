@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Do no harm: the loop against the janitor alone and against no moves at all, on each load, in operations per second
-# host: timeout=300
+# host: timeout=300 long
 # shellcheck disable=SC2086,SC2154
 set -eu
 cd "$(dirname "$0")/../.."
