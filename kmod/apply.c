@@ -113,6 +113,7 @@ void tr_journal_apply(struct terrace *tr, bool all)
 struct free_ctx {
 	struct terrace *tr;
 	u32 tiers;
+	struct bio *trims;
 };
 
 static void free_mask(u32 tier, u64 index, u32 n, bool used, void *context)
@@ -121,6 +122,14 @@ static void free_mask(u32 tier, u64 index, u32 n, bool used, void *context)
 
 	if (!used)
 		ctx->tiers |= BIT(tier);
+}
+
+static void trim_home(u32 tier, u64 index, u32 n, bool used, void *context)
+{
+	struct free_ctx *ctx = context;
+
+	if (!used && ctx->tr->tier[tier].kind == TERRACE_KIND_HOME)
+		tr_home_trim(&ctx->tr->tier[tier], index, n, &ctx->trims);
 }
 
 static void free_one(u32 tier, u64 index, u32 n, bool used, void *context)
@@ -147,6 +156,16 @@ static void walk_places(struct list_head *blocks, tr_space_fn fn,
 	}
 }
 
+static u32 homes_mask(const struct terrace *tr)
+{
+	u32 t, mask = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->tier[t].kind == TERRACE_KIND_HOME)
+			mask |= BIT(t);
+	return mask;
+}
+
 static void free_fn(struct work_struct *work)
 {
 	struct tr_journal *j = container_of(work, struct tr_journal, free_work);
@@ -163,6 +182,10 @@ static void free_fn(struct work_struct *work)
 	last = list_last_entry(&blocks, struct tr_journal_block, list)->last_record;
 	walk_places(&blocks, free_mask, &ctx);
 	tr_epoch_wait(tr, ctx.tiers);
+	if (ctx.tiers & homes_mask(tr)) {
+		walk_places(&blocks, trim_home, &ctx);
+		tr_home_trim_wait(ctx.trims);
+	}
 	walk_places(&blocks, free_one, &ctx);
 	/* Pairs with the acquire in have_freed(). */
 	smp_store_release(&j->freed_record, last);

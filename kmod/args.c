@@ -162,8 +162,6 @@ static int parse_tier(struct tr_args *args, struct dm_target *ti, u32 t, struct 
 	device->kind = name_number(kind_names, ARRAY_SIZE(kind_names), kind);
 	if (!device->kind)
 		return fail(ti, "Kind is not one of slots, shelves, home", -EINVAL);
-	if (device->kind == TERRACE_KIND_HOME)
-		return fail(ti, "Kind home is not supported yet", -EOPNOTSUPP);
 	if (!strcmp(path, "missing"))
 		return 0;
 	return open_device(device, ti, path);

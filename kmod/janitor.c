@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Room without a policy: when no daemon decides, blocks that were touched
- * longest ago go from a full slots tier to the shelves, and shelves with the
- * least in them are emptied, so that nothing fills up with garbage. By age of
- * regions alone, through the same moves that orders use.
+ * longest ago go from a full slots tier home or to the shelves, and shelves with
+ * the least in them are emptied, so that nothing fills up with garbage. A drive of
+ * homes that is full inside gives blocks on to shelves. By age of regions alone,
+ * through the same moves that orders use.
  *
  * It starts when a slots tier is janitor_high per mille full and stops at
  * janitor_low. Of a window of regions behind its hand it takes the oldest;
@@ -13,6 +14,7 @@
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
 
+#include "order.h"
 #include "sense.h"
 
 #define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
@@ -40,19 +42,21 @@ static u32 full_permille(const struct tr_tier *tier)
 
 static bool over(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id mark)
 {
-	return tier->kind == TERRACE_KIND_SLOTS && !tier->missing && tier->data_blocks &&
-	       full_permille(tier) >= tr_tune(tr, mark);
+	if (tier->missing || !tier->data_blocks)
+		return false;
+	if (tier->kind == TERRACE_KIND_HOME)
+		return mark == TR_TUNE_JANITOR_HIGH ? tr_home_full(tier) : tr_home_surplus(tier);
+	return tier->kind == TERRACE_KIND_SLOTS && full_permille(tier) >= tr_tune(tr, mark);
 }
 
-/* The next slower tier with shelves. */
-static struct tr_tier *tier_below(struct terrace *tr, const struct tr_tier *tier)
+/* May blocks of @tier go down to @below? From homes only to shelves. */
+static bool takes_from(const struct tr_tier *below, const struct tr_tier *tier)
 {
-	u32 t;
-
-	for (t = tier->number + 1; t < tr->nr_tiers; t++)
-		if (tr->tier[t].kind == TERRACE_KIND_SHELVES && !tr->tier[t].missing)
-			return &tr->tier[t];
-	return NULL;
+	if (below->missing)
+		return false;
+	return below->kind == TERRACE_KIND_SHELVES ||
+	       (below->kind == TERRACE_KIND_HOME && tier->kind == TERRACE_KIND_SLOTS &&
+		!tr_home_full(below));
 }
 
 /* Blocks of a region in memory on tier @t, counted up to @enough. Under RCU. */
@@ -102,8 +106,10 @@ static bool slots_age(struct terrace *tr, u64 number, u32 t, u8 *age)
 	rcu_read_unlock();
 	if (region)
 		return some;
-	if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &entry) || !entry.count)
+	if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &entry))
 		return false;
+	if (!entry.count && tr->tier[t].kind == TERRACE_KIND_SLOTS)
+		return false;		/* it counts those on slots */
 	*age = entry.age;
 	return true;
 }
@@ -141,6 +147,8 @@ static u64 surplus(struct terrace *tr, const struct tr_tier *tier)
 	u64 used = tr_space_used(tier);
 	u64 low = div_u64(tier->data_blocks * tr_tune(tr, TR_TUNE_JANITOR_LOW), 1000);
 
+	if (tier->kind == TERRACE_KIND_HOME)
+		return tr_home_surplus(tier);
 	return used > low ? used - low : 0;
 }
 
@@ -192,6 +200,60 @@ static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier
 		if (move[m - 1].err == -ENOSPC)
 			break;
 	}
+	return moved;
+}
+
+/* The next orders, likewise. */
+static u32 fill_orders(struct terrace *tr, struct tr_tier *from, struct tr_tier *to, u64 need,
+		       const struct candidate **next, const struct candidate *end,
+		       struct tr_order *order)
+{
+	u64 expected = 0;
+	u32 m = 0;
+
+	for (; m < TR_ORDER_BATCH && *next < end && expected < need; ++*next) {
+		u32 blocks = blocks_on(tr, (*next)->number, from->number);
+
+		cond_resched();
+		if (!blocks)
+			continue;
+		expected += blocks;
+		memset(&order[m], 0, sizeof(*order));
+		order[m].chunk = TR_ANY_CHUNK;
+		order[m].ask.cookie = 1;
+		order[m].ask.mode = TERRACE_MOVE_APPEND;
+		order[m].ask.region = (*next)->number;
+		order[m++].ask.tier_down = to->number;
+	}
+	return m;
+}
+
+/* The oldest of a window go home. Blocks moved, or given back for nothing. */
+static s64 home_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
+		      struct candidate *candidate)
+{
+	struct tr_order *order = kvmalloc_array(TR_ORDER_BATCH, sizeof(*order), GFP_NOIO);
+	const struct candidate *next = candidate, *end;
+	struct tr_order *batch[TR_ORDER_BATCH];
+	u64 need = surplus(tr, from);
+	s64 moved = 0;
+	u32 m, i;
+
+	if (!order)
+		return 0;
+	for (i = 0; i < TR_ORDER_BATCH; i++)
+		batch[i] = &order[i];
+	end = candidate + find_candidates(tr, from->number, candidate);
+	while (moved < need && tr_writable(tr) && !tr_home_full(to)) {
+		m = fill_orders(tr, from, to, need - moved, &next, end, order);
+		if (!m)
+			break;
+		tr_orders_run(tr, batch, m);
+		for (i = 0; i < m; i++)
+			moved += order[i].result.down + order[i].result.dropped;
+	}
+	this_cpu_add(tr->stats->moved, moved);
+	kvfree(order);
 	return moved;
 }
 
@@ -277,6 +339,27 @@ static bool made(s64 moved, bool *progress)
 	return moved > 0;
 }
 
+/* Down from @tier to @below, until there is room or no progress. */
+static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *below,
+		      struct candidate *candidate, struct tr_move *move, bool *progress)
+{
+	u32 idle = 0;
+	s64 moved;
+
+	/* Two rounds without a move: what is left is in use or pinned. */
+	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(below, tier) && idle < 2 &&
+	       may_go_on(tr)) {
+		if (below->kind == TERRACE_KIND_HOME)
+			moved = home_round(tr, tier, below, candidate);
+		else
+			moved = demote_round(tr, tier, below, candidate, move);
+		idle = made(moved, progress) ? 0 : idle + 1;
+		settle(tr);
+		if (tier->kind == TERRACE_KIND_HOME && moved > 0)
+			tr_home_moved_away(tier, moved);
+	}
+}
+
 static u64 releases(struct terrace *tr)
 {
 	u64 sum = 1;
@@ -294,21 +377,18 @@ static void janitor_fn(struct work_struct *work)
 	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
 	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
 	bool progress = false;
-	u32 t, idle;
+	u32 t, b, idle;
 
 	for (t = 0; candidate && move && t < tr->nr_tiers; t++) {
-		struct tr_tier *tier = &tr->tier[t], *below = tier_below(tr, tier);
+		struct tr_tier *tier = &tr->tier[t];
 
-		/* Two rounds without a move: what is left is in use or pinned. */
 		for (idle = 0; shelves_low(tier) && idle < 2 && may_go_on(tr);)
 			idle = made(clean_round(tr, tier), &progress) ? 0 : idle + 1;
-		if (!below || !over(tr, tier, TR_TUNE_JANITOR_HIGH))
+		if (!over(tr, tier, TR_TUNE_JANITOR_HIGH))
 			continue;
-		for (idle = 0; over(tr, tier, TR_TUNE_JANITOR_LOW) && idle < 2 && may_go_on(tr);) {
-			idle = made(demote_round(tr, tier, below, candidate, move), &progress) ?
-			       0 : idle + 1;
-			settle(tr);
-		}
+		/* What has no home goes to the next tier. */
+		for (b = t + 1; b < tr->nr_tiers; b++)
+			make_room(tr, tier, &tr->tier[b], candidate, move, &progress);
 	}
 	kfree(move);
 	kvfree(candidate);

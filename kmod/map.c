@@ -67,16 +67,29 @@ static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 plac
 	return go(io, tier, TR_IO_READ, tr_place_index(place));
 }
 
-/* Fresh blocks for up to @n: from the fastest tier that has some, a stream
- * from the first shelves. Returns how many.
+static u32 get_from(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n, u64 *index)
+{
+	switch (tier->kind) {
+	case TERRACE_KIND_SLOTS:
+		return tr_space_get(tr, tier, n, index);
+	case TERRACE_KIND_HOME:
+		*index = block;
+		return tr_home_get(tr, tier, block, n);
+	default:
+		return tr_shelf_get(tr, tier, TR_APPEND_WRITES, n, index);
+	}
+}
+
+/* Places for up to @n blocks from @block on: from the fastest tier that has some,
+ * for a stream from the first that is not of slots. Returns how many.
  */
-static u32 get_place(struct terrace *tr, u32 n, bool stream, u8 *t, u64 *index)
+static u32 get_place(struct terrace *tr, u64 block, u32 n, bool stream, u8 *t, u64 *index)
 {
 	u32 got, k;
 
 	if (stream && tr->stream_tier < tr->nr_tiers) {
 		*t = tr->stream_tier;
-		got = tr_shelf_get(tr, &tr->tier[*t], TR_APPEND_WRITES, n, index);
+		got = get_from(tr, &tr->tier[*t], block, n, index);
 		if (got)
 			return got;
 	}
@@ -86,10 +99,7 @@ static u32 get_place(struct terrace *tr, u32 n, bool stream, u8 *t, u64 *index)
 		if (tier->missing)
 			continue;
 		*t = k;
-		if (tier->kind == TERRACE_KIND_SLOTS)
-			got = tr_space_get(tr, tier, n, index);
-		else
-			got = tr_shelf_get(tr, tier, TR_APPEND_WRITES, n, index);
+		got = get_from(tr, tier, block, n, index);
 		if (got)
 			return got;
 	}
@@ -153,7 +163,8 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 		unpromise(region, n, 1);
 		return TR_ROOM;
 	}
-	got = get_place(tr, n, how & TR_HOW_STREAM, &t, &index);
+	got = get_place(tr, (region->number << TERRACE_REGION_SHIFT) + i, n, how & TR_HOW_STREAM, &t,
+			&index);
 	if (got < n) {
 		tr_journal_unreserve(tr, n - got);
 		unpromise(region, n - got, !got);
@@ -171,7 +182,7 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 
 static bool takes_overwrites(const struct tr_tier *tier)
 {
-	return tier->kind == TERRACE_KIND_SLOTS && tier->atomic && !tier->missing;
+	return tier->kind != TERRACE_KIND_SHELVES && tier->atomic && !tier->missing;
 }
 
 static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct tr_region *region,

@@ -66,6 +66,11 @@ static int tier_usable(struct terrace *tr, u32 t, u32 kind)
 	return tr->tier[t].kind == kind ? 0 : -EOPNOTSUPP;
 }
 
+static bool goes_home(const struct terrace *tr, const struct terrace_move *ask)
+{
+	return mode_packs(ask->mode) && tr->tier[ask->tier_down].kind == TERRACE_KIND_HOME;
+}
+
 static int possible(struct terrace *tr, const struct tr_order *order)
 {
 	const struct terrace_move *ask = &order->ask;
@@ -84,8 +89,11 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 	}
 	if (ask->region >= tr_nr_regions(tr))
 		return -ERANGE;
-	if (packs)
+	if (packs) {
 		err = tier_usable(tr, ask->tier_down, TERRACE_KIND_SHELVES);
+		if (err == -EOPNOTSUPP && goes_home(tr, ask))
+			err = 0;
+	}
 	if (!err && promotes && !tr_bits_none(ask->up))
 		err = tier_usable(tr, ask->tier_up, TERRACE_KIND_SLOTS);
 	if (!err && packs && ask->tier_up > ask->tier_down)
@@ -118,6 +126,28 @@ static void snapshot(struct tr_order_state *s)
 		s->pack[i] = k == TR_NO_PACK ? 0 : packs->pack[k].id;
 	}
 	spin_unlock_irqrestore(&region->lock, flags);
+}
+
+/* Home, from faster tiers; and a merge empties the packs into homes. */
+static void classify_home(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
+{
+	u64 block = (s->move.number << TERRACE_REGION_SHIFT) + i;
+	bool wanted = tr_bit(ask->up, i) && !tr_bit(s->slow, i);
+	bool live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
+	u32 t = placed ? tr_place_tier(s->place[i]) : 0;
+
+	if (wanted) {
+		if ((live && !placed) || (placed && !live && t > ask->tier_up))
+			tr_bit_set(s->up, i);
+		return;
+	}
+	if (placed && tr_bit(s->move.stay, i))
+		return;
+	if (placed && live && ask->mode == TERRACE_MOVE_APPEND)
+		tr_bit_set(s->drop, i);
+	else if (block < s->home->data_blocks &&
+		 (live ? ask->mode == TERRACE_MOVE_MERGE : placed && t < ask->tier_down))
+		tr_bit_set(s->into, i);
 }
 
 static void classify_block(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
@@ -188,13 +218,19 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 		classify_shelf(s, s->move.chunk);
 		return;
 	}
+	s->home = goes_home(tr, ask) ? &tr->tier[ask->tier_down] : NULL;
 	s->merge = ask->mode == TERRACE_MOVE_MERGE ||
 		   (ask->mode == TERRACE_MOVE_APPEND && s->nr_refs >= TERRACE_MAX_PACKS);
 	tr_ranges_mask(tr, s->move.number, BIT(TERRACE_RANGE_PIN_SLOW) | BIT(TERRACE_RANGE_DEAD),
 		       s->slow);
-	for (i = 0; i < BLOCKS; i++)
-		if (!out_of_reach(tr, s, i))
+	for (i = 0; i < BLOCKS; i++) {
+		if (out_of_reach(tr, s, i))
+			continue;
+		if (s->home)
+			classify_home(s, ask, i);
+		else
 			classify_block(s, ask, i);
+	}
 }
 
 /* --- one order ------------------------------------------------------------------------- */
@@ -203,7 +239,10 @@ static void give_back_fresh(struct terrace *tr, struct tr_order_state *s, u32 i)
 {
 	if (s->fresh[i] == TR_NO_PLACE)
 		return;
-	tr_space_put(tr, tier_of(tr, s->fresh[i]), tr_place_index(s->fresh[i]), 1);
+	if (tier_of(tr, s->fresh[i])->kind == TERRACE_KIND_HOME)
+		tr_home_put(tr, tier_of(tr, s->fresh[i]), tr_place_index(s->fresh[i]), 1);
+	else
+		tr_space_put(tr, tier_of(tr, s->fresh[i]), tr_place_index(s->fresh[i]), 1);
 	s->fresh[i] = TR_NO_PLACE;
 }
 
@@ -258,7 +297,8 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	}
 	err = tr_order_read(tr, s, area, result);
 	if (!err && !tr_bits_none(s->into))
-		err = tr_order_pack(tr, s, ask, area, result);
+		err = s->home ? tr_order_home(tr, s, area, result) :
+				tr_order_pack(tr, s, ask, area, result);
 	if (err || tr_bits_none(s->up))
 		return err;
 	up = tr_order_up(tr, s, ask, area, result);
@@ -342,13 +382,30 @@ static struct tr_order_area *area_new(void)
 		return NULL;
 	area->image_bytes = (BLOCKS + TERRACE_PACK_HEADER_BLOCKS + 1) * TERRACE_BLOCK_BYTES;
 	area->codec = tr_codec_create(true);
-	area->data = kvmalloc(BLOCKS * TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	area->image = kvmalloc(area->image_bytes, GFP_KERNEL);
+	/* Page by page: nobody else gets this CPU while one piece of it is cleared. */
+	area->data = vmalloc(BLOCKS * TERRACE_BLOCK_BYTES);
+	area->image = vmalloc(area->image_bytes);
 	area->cluster = kvmalloc(TERRACE_BLOCK_BYTES << TERRACE_PACK_MAX_SHIFT, GFP_KERNEL);
 	if (area->codec && area->data && area->image && area->cluster)
 		return area;
 	area_free(area);
 	return NULL;
+}
+
+/* As in move.c: the last one is kept. */
+static struct tr_order_area *area_get(struct terrace *tr)
+{
+	return xchg(&tr->order_area, NULL) ?: area_new();
+}
+
+static void area_put(struct terrace *tr, struct tr_order_area *area)
+{
+	area_free(xchg(&tr->order_area, area));
+}
+
+void tr_orders_forget(struct terrace *tr)
+{
+	area_free(xchg(&tr->order_area, NULL));
 }
 
 static void result_begin(struct tr_order *order)
@@ -438,7 +495,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	struct tr_order_state *state[TR_ORDER_BATCH] = {};
 	/* The janitor is among the callers, and writers may wait for it. */
 	unsigned int noio = memalloc_noio_save();
-	struct tr_order_area *area = area_new();
+	struct tr_order_area *area = area_get(tr);
 	int err[TR_ORDER_BATCH], flushed;
 	u32 k;
 
@@ -454,7 +511,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 			err[k] = !area ? -ENOMEM : READ_ONCE(order[k]->cancelled) ? -ECANCELED :
 				 prepare(tr, order[k], state[k], area);
 	}
-	area_free(area);
+	area_put(tr, area);
 	/* What was moved was durable: so it must be before its old place goes,
 	 * even if the drive should fail its next flushes.
 	 */

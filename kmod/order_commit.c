@@ -87,6 +87,31 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 	return used + tr_packed_mask__f(tr, region, s->made.id, masked);
 }
 
+/* Those that are still as they were read are at home now. Credits used. */
+static u32 commit_home__f(struct terrace *tr, struct tr_order_state *s, struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 i, n, k, used = 0;
+
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (!tr_bit(s->into, i))
+			continue;
+		if (!unchanged__f(s, packs, i)) {
+			result->raced++;
+			continue;
+		}
+		while (i + n < BLOCKS && tr_bit(s->into, i + n) && unchanged__f(s, packs, i + n))
+			n++;
+		used += tr_region_map__f(tr, region, i, n, s->fresh[i]);
+		for (k = i; k < i + n; k++)
+			s->fresh[k] = TR_NO_PLACE;
+		result->down += n;
+	}
+	return used;
+}
+
 static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct terrace_result *result)
 {
 	struct tr_region *region = s->move.region;
@@ -94,7 +119,7 @@ static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct ter
 	u32 i, k, used = 0;
 
 	for (i = 0; i < BLOCKS; i++) {
-		if (s->fresh[i] == TR_NO_PLACE)
+		if (s->fresh[i] == TR_NO_PLACE || !tr_bit(s->up, i))
 			continue;
 		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
 		/* A packed block may by now live in the pack that this order made. */
@@ -187,6 +212,8 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 	if (!err) {
 		if (s->made.id)
 			used += commit_pack__f(tr, s, ask, result);
+		else if (s->home)
+			used += commit_home__f(tr, s, result);
 		used += commit_up__f(tr, s, result);
 		used += commit_drop__f(tr, s, result);
 		used += tr_packs_drop_dead__f(tr, region);

@@ -220,6 +220,82 @@ int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct ter
 	return build_pack(tr, s, ask, area, result) ?: write_pack(tr, s, ask, area, result);
 }
 
+/* --- homes -------------------------------------------------------------------------- */
+
+/* Homes of the blocks in `into` that have none yet; how many have none then. */
+static u32 get_homes(struct terrace *tr, struct tr_order_state *s)
+{
+	u64 first = s->move.number << TERRACE_REGION_SHIFT;
+	u32 i, n, k, got, missed = 0;
+
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (!tr_bit(s->into, i) || s->fresh[i] != TR_NO_PLACE)
+			continue;
+		while (i + n < BLOCKS && tr_bit(s->into, i + n) && s->fresh[i + n] == TR_NO_PLACE)
+			n++;
+		got = tr_home_get_wait(tr, s->home, first + i, n);
+		for (k = 0; k < got; k++)
+			s->fresh[i + k] = tr_place(s->home->number, first + i + k);
+		missed += !got;
+		n = got ?: 1;
+	}
+	return missed;
+}
+
+/* One that is not free after this is about to be: a write has just left it. */
+static int leave_out_homeless(struct tr_order_state *s, struct terrace_result *result)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < BLOCKS; i++) {
+		if (!tr_bit(s->into, i))
+			continue;
+		if (s->fresh[i] != TR_NO_PLACE) {
+			left++;
+			continue;
+		}
+		s->into[i / 64] &= ~(1ull << (i % 64));
+		result->raced++;
+	}
+	return left ? 0 : -ENOSPC;
+}
+
+int tr_order_home(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		  struct terrace_result *result)
+{
+	struct tr_tier *tier = s->home;
+	struct tr_burst burst;
+	u32 i, n;
+	int err;
+
+	if (tr_home_full(tier))
+		return -ENOSPC;
+	/* Freed a moment ago: not free before the commit, the readers' end and the trim. */
+	if (get_homes(tr, s)) {
+		tr_frees_wait(tr);
+		get_homes(tr, s);
+	}
+	err = leave_out_homeless(s, result);
+	if (err)
+		return err;
+	tr_burst_begin(&burst);
+	for (i = 0; i < BLOCKS; i += n) {
+		n = 1;
+		if (!tr_bit(s->into, i))
+			continue;
+		while (i + n < BLOCKS && tr_bit(s->into, i + n))
+			n++;
+		result->written_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector +
+			    tr_place_index(s->fresh[i]) * TERRACE_BLOCK_SECTORS, data_of(area, i),
+			    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	}
+	err = tr_burst_wait(&burst);
+	WRITE_ONCE(tier->unflushed, true);
+	return err;
+}
+
 /* --- upwards ------------------------------------------------------------------------ */
 
 int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,

@@ -26,6 +26,7 @@ struct tr_order_state {
 	void *header;
 	u32 header_bytes, header_blocks;
 	bool merge;
+	struct tr_tier *home;		/* down means there, as they are; NULL: into a pack */
 	bool taken;			/* the made pack became part of the region */
 };
 
@@ -72,6 +73,11 @@ int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_
 /* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room. */
 int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		  struct tr_order_area *area, struct terrace_result *result);
+/* Writes the blocks in `into` to their homes; those without a free one are in none of
+ * the classes any more. -ENOSPC: the drive is full inside, or no home was free.
+ */
+int tr_order_home(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		  struct terrace_result *result);
 /* Writes the blocks in `up` to fresh places; -ENOSPC: not all of them. */
 int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		struct tr_order_area *area, struct terrace_result *result);

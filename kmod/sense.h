@@ -26,7 +26,7 @@ static inline void tr_sense(struct terrace *tr, const struct bio *bio, u64 block
 
 static inline u32 tr_where(const struct terrace *tr, u32 t)
 {
-	return t | (tr->tier[t].kind == TERRACE_KIND_SHELVES ? TERRACE_WHERE_SLOW : 0);
+	return t | (tr->tier[t].kind == TERRACE_KIND_SLOTS ? 0 : TERRACE_WHERE_SLOW);
 }
 
 static inline u32 tr_dev(const struct terrace *tr)

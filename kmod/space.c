@@ -432,6 +432,7 @@ static bool room_is_there(struct terrace *tr)
 static void refill_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, refill_work);
+	bool homes = false;
 	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++) {
@@ -443,13 +444,15 @@ static void refill_fn(struct work_struct *work)
 			refill_slots(tr, tier);
 		else if (tier->kind == TERRACE_KIND_SHELVES)
 			tr_shelf_refill(tr, tier);
+		else
+			homes |= tr_home_refill(tr, tier);
 	}
 	tr_throttle_update(tr);
 	tr_janitor_kick(tr);
 	/* Only when there is some: a bio that is woken in vain comes straight
 	 * back here.
 	 */
-	if (room_is_there(tr))
+	if (homes || room_is_there(tr))
 		tr_room_made(tr);
 }
 

@@ -113,6 +113,11 @@ struct tr_tier {
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex open_mutex;	/* opening and closing shelves */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
+
+	/* kind home (home.c) */
+	u64 physical_used, physical_limit;	/* as the drive reports; limit 0: unknown */
+	u32 wanted_chunk;		/* + 1: missed by a writer; under lock */
+	u32 sweep;			/* the next chunk whose free homes are trimmed */
 };
 
 /*
@@ -174,6 +179,27 @@ u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct 
 /* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
 void tr_shelves_exit(struct tr_tier *tier);
+
+/*
+ * Homes (home.c): blocks of a tier of kind home, where the index is the
+ * number of the block in the volume. Got homes end like slots that were got.
+ */
+/* Homes of the blocks from @block on, up to @n, as far as they are free; never sleeps. */
+u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
+/* The same for moves: loads what it takes, and does not ask for room in the drive. */
+u32 tr_home_get_wait(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
+/* Trims what was got and never became part of the map, and gives it back. Sleeps. */
+void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
+void tr_home_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio);
+void tr_home_trim_wait(struct bio *bio);
+bool tr_home_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
+bool tr_home_full(const struct tr_tier *tier);	/* inside: nothing more goes there */
+u64 tr_home_surplus(const struct tr_tier *tier);	/* blocks that should go elsewhere */
+void tr_home_moved_away(struct tr_tier *tier, u64 moved);
+int tr_home_report(struct terrace *tr, const char *number, const char *used, const char *limit);
+void tr_homes_init(struct terrace *tr);
+void tr_homes_kick(struct terrace *tr);	/* trims homes that a crash left, in the background */
+void tr_homes_sweep(struct terrace *tr);	/* the same from the start */
 
 /* Reading of packs (unpack.c). */
 int tr_packing_init(struct terrace *tr);

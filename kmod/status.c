@@ -204,6 +204,16 @@ static const char *tier_missing(struct terrace *tr, struct tr_tier *tier)
 	return tier->missing ? "yes" : "no";
 }
 
+static u64 tier_physical_used(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->physical_used);
+}
+
+static u64 tier_physical_limit(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->physical_limit);
+}
+
 static u64 tier_free_shelves(struct terrace *tr, struct tr_tier *tier)
 {
 	return READ_ONCE(tier->free_shelves);
@@ -255,12 +265,18 @@ struct tr_word tr_tier_words[] = {
 	NUMBER("writes", " writes=", tier_writes),
 	TEXT("missing", " missing=", tier_missing),
 	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),
+	NUMBER("physical_used", " physical=", tier_physical_used),
+	NUMBER("physical_limit", "/", tier_physical_limit),
 	{}
 };
 
 bool tr_word_applies(const struct tr_word *word, const struct tr_tier *tier)
 {
-	return word->number != tier_free_shelves || tier->kind == TERRACE_KIND_SHELVES;
+	if (word->number == tier_free_shelves)
+		return tier->kind == TERRACE_KIND_SHELVES;
+	if (word->number == tier_physical_used || word->number == tier_physical_limit)
+		return tier->kind == TERRACE_KIND_HOME;
+	return true;
 }
 
 /* --- the status line ----------------------------------------------------- */
@@ -324,7 +340,13 @@ int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result,
 		return tr_resize(tr, argv[1]);
 	if (argc == 2 && !strcmp(argv[0], "grow_tier"))
 		return tr_grow_tier(tr, argv[1]);
-	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n",
+	if (argc == 4 && !strcmp(argv[0], "physical"))
+		return tr_home_report(tr, argv[1], argv[2], argv[3]);
+	if (argc == 1 && !strcmp(argv[0], "trim_homes")) {
+		tr_homes_sweep(tr);
+		return 0;
+	}
+	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n, physical n used limit, trim_homes",
 	      tr->name, argv[0]);
 	return -EINVAL;
 }

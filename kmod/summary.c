@@ -53,7 +53,7 @@ static void count_places__f(struct terrace *tr, struct tr_region *region, struct
 			s->packed += n;
 		if (place == TR_NO_PLACE)
 			continue;
-		if (tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SHELVES) {
+		if (tr->tier[tr_place_tier(place)].kind != TERRACE_KIND_SLOTS) {
 			s->loose += n;
 			continue;
 		}

@@ -221,6 +221,10 @@ u32 tr_move_publish__f(struct terrace *tr, struct tr_move *move, u32 i, u32 n, u
 /* Runs @nr moves of different regions, one grace period for all. Sleeps. */
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 
+/* Gives back the memory that moves and orders keep for the next ones. */
+void tr_moves_forget(struct terrace *tr);
+void tr_orders_forget(struct terrace *tr);
+
 /* The region's summary is no longer right (summary.c). Any context. */
 void tr_summary_touch(struct terrace *tr, u64 region);
 
@@ -412,6 +416,8 @@ struct terrace {
 	struct workqueue_struct *meta_wq;	/* checkpoints, frees, refills, eviction */
 	struct work_struct refill_work;
 	struct work_struct evict_work;
+	struct work_struct sweep_work;		/* home.c */
+	void *move_area, *order_area;		/* move.c, order.c: kept for the next; xchg */
 	struct work_struct checkpoint_work;
 	struct work_struct janitor_work;
 	bool janitor_busy;		/* queued or running */

@@ -46,6 +46,7 @@ static u32 scarcity(const struct tr_tier *tier)
 static void tell_low(struct terrace *tr, struct tr_tier *tier)
 {
 	bool low = tier->kind == TERRACE_KIND_SLOTS ? fullness(tr, tier) > 0 :
+		   tier->kind == TERRACE_KIND_HOME ? tr_home_full(tier) :
 		   READ_ONCE(tier->free_shelves) <= tr_shelves_kept(tier) + SHELVES_LOW;
 
 	if (low == READ_ONCE(tier->low))

@@ -31,6 +31,8 @@ static void tick_fn(struct work_struct *work)
 
 	WRITE_ONCE(tr->tick, tr->tick + 1);
 	tr_summary_tick(tr);
+	tr_moves_forget(tr);
+	tr_orders_forget(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
@@ -141,7 +143,7 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 	}
 	if (tier->data_blocks >= 1ull << (32 - TERRACE_PLACE_TIER_BITS))
 		tr->high_places = true;
-	if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing && tr->stream_tier == tr->nr_tiers)
+	if (tier->kind != TERRACE_KIND_SLOTS && !tier->missing && tr->stream_tier == tr->nr_tiers)
 		tr->stream_tier = t;
 	return tr_space_init(tr, tier);
 }
@@ -186,6 +188,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	tr_discards_init(tr);
 	tr_space_start(tr);
 	tr_janitor_init(tr);
+	tr_homes_init(tr);
 	tr_throttle_init(tr);
 	init_meta_devs(tr, args);
 	err = init_queues(tr);
@@ -223,6 +226,7 @@ static void free_volume(struct terrace *tr)
 		cancel_work_sync(&tr->throttle.work);
 		cancel_work_sync(&tr->refill_work);
 		cancel_work_sync(&tr->evict_work);
+		cancel_work_sync(&tr->sweep_work);
 	}
 	tr_stop(tr);
 	if (tr->commit_wq)
@@ -244,6 +248,8 @@ static void free_volume(struct terrace *tr)
 	for (t = 0; t < tr->nr_tiers; t++)
 		tr_space_exit(tr, &tr->tier[t]);
 	tr_ranges_exit(tr);
+	tr_moves_forget(tr);
+	tr_orders_forget(tr);
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
 	kvfree(tr->owner_blocks);
@@ -309,6 +315,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	tr_control_pause(tr);
 	flush_work(&tr->refill_work);
 	flush_work(&tr->evict_work);
+	cancel_work_sync(&tr->sweep_work);
 	if (tr_writable(tr)) {
 		flush_work(&tr->discard_work);
 		tr_checkpoint(tr, true);
@@ -322,6 +329,8 @@ void tr_volume_wake(struct terrace *tr)
 	WRITE_ONCE(tr->noflush, false);
 	if (tr_writable(tr))
 		queue_work(tr->meta_wq, &tr->refill_work);
+	if (tr_writable(tr))
+		tr_homes_kick(tr);
 	if (tr_writable(tr) && !list_empty(&tr->discards))
 		queue_work(tr->meta_wq, &tr->discard_work);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);

@@ -20,10 +20,12 @@
  * belong on tier_up or faster, all others down to tier_down". It never changes
  * what a block reads as. Modes:
  *   APPEND  the blocks not in `up` that are faster than tier_down go there as
- *           one more pack (on kinds other than shelves: as they are). Blocks
- *           in `up` that are packed are promoted.
+ *           one more pack, or home if it is of kind home: as they are, and
+ *           those that have no home there stay. Blocks in `up` that are packed
+ *           are promoted.
  *   MERGE   the same, and the region's packs are read and written as one:
- *           garbage goes, packed blocks in `up` are promoted in passing.
+ *           garbage goes, packed blocks in `up` are promoted in passing. With
+ *           homes, what is in packs goes home, but for blocks in `up`.
  *   RAISE   only promotes: blocks in `up` get clean slots on tier_up, the
  *           packs stay. No block goes down; tier_down is not used.
  *   CLEAN   frees one shelf: `region` is the number of the shelf (chunk) on
@@ -35,7 +37,8 @@
  * What is not used is zero. codec, level and shift say how the pack that is
  * written is compressed: level 0 is the codec's default, shift 0, 2 or 4 means
  * clusters of 1, 4 or 16 blocks. `warm` says which blocks of a cluster come
- * first: cheap to read alone. Blocks that are not in it follow by number.
+ * first: cheap to read alone. Blocks that are not in it follow by number. All
+ * four say nothing when tier_down is of kind home.
  *
  * A region that another order is busy with: EBUSY. Flags: WAIT lets the order
  * wait for it instead; ADVISE has all of it done but the writing, the result
@@ -272,7 +275,7 @@ struct terrace_consume {
 struct terrace_summary {
 	__u16	fast;				/*   0: blocks with a place on a slots tier */
 	__u16	dirty;				/*   2: of them with no packed copy */
-	__u16	loose;				/*   4: blocks loose on a shelf */
+	__u16	loose;				/*   4: blocks loose on a shelf, or at home */
 	__u16	packed;				/*   6: blocks live in packs */
 	__u16	garbage;			/*   8: blocks in packs that are not live */
 	__u8	packs;				/*  10 */

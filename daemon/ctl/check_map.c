@@ -183,6 +183,11 @@ static void check_place(struct check *c, u64 block, u64 place, bool live)
 			tr_place_index(place), tr_place_tier(place));
 		return;
 	}
+	if (c->vol.super->tier[tr_place_tier(place)].kind == TERRACE_KIND_HOME &&
+	    tr_place_index(place) != block)
+		problem(&c->findings, block_where(c, block),
+			"is said to be at home %llu of tier %u, which is another block's",
+			tr_place_index(place), tr_place_tier(place));
 	if (live && block >= c->virtual_blocks)
 		problem(&c->findings, block_where(c, block),
 			"has a place, but the volume ends at block %llu", c->virtual_blocks);

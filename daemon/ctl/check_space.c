@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Which places are used, by the space pages and the journal, and which are
- * referenced by the map. A tier's homes have no space pages: presence bits in
- * the map are all there is about them.
+ * referenced by the map.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *	orders DEVICE move REGION MODE [up=RANGES] [warm=RANGES] [tier_up=N] [tier_down=N]
  *	       [codec=none|lz4|zstd] [level=N] [shift=0|2|4] [flags=N]
  *	orders DEVICE show REGION
- *	orders DEVICE random COUNT SEED REGIONS [tier_down=N]
+ *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
  *	orders DEVICE bad
  *	orders DEVICE uring
  *	orders DEVICE summary REGION...
@@ -233,7 +233,8 @@ static void random_map(uint64_t *map)
 			 rnd() % 2 ? ~0ull : 0;
 }
 
-static void random_move(struct terrace_move *move, uint64_t regions, unsigned int down)
+/* down: the tiers from the first to the second of them; the second has shelves, if any. */
+static void random_move(struct terrace_move *move, uint64_t regions, const unsigned int *down)
 {
 	static const uint8_t mode[] = {
 		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_RAISE,
@@ -246,14 +247,14 @@ static void random_move(struct terrace_move *move, uint64_t regions, unsigned in
 	move->mode = mode[rnd() % sizeof(mode)];
 	if (move->mode == TERRACE_MOVE_CLEAN) {
 		move->region = rnd() % SHELVES;
-		move->tier_down = down;
+		move->tier_down = down[1];
 		return;
 	}
 	if (move->mode != TERRACE_MOVE_SCRUB)
 		random_map((uint64_t *)move->up);
 	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
 		random_map((uint64_t *)move->warm);
-		move->tier_down = down;
+		move->tier_down = down[0] + rnd() % (down[1] - down[0] + 1);
 		move->codec = rnd() % 3;
 		move->shift = rnd() % 3 * 2;
 		move->level = move->codec == TERRACE_CODEC_ZSTD ? rnd() % 6 : 0;
@@ -262,7 +263,8 @@ static void random_move(struct terrace_move *move, uint64_t regions, unsigned in
 
 static int do_random(struct volume *v, int argc, char **argv)
 {
-	unsigned long count, done = 0, ended[6] = { 0 }, down = 1, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
+	unsigned long count, done = 0, ended[6] = { 0 }, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
+	unsigned int down[2] = { 1, 1 };
 	struct terrace_move move[16];
 	const struct terrace_result *r;
 	uint64_t regions;
@@ -273,8 +275,8 @@ static int do_random(struct volume *v, int argc, char **argv)
 	count = strtoul(argv[0], NULL, 0);
 	seed = strtoull(argv[1], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
 	regions = strtoull(argv[2], NULL, 0);
-	if (argc > 3)
-		down = atoi(strchr(argv[3], '=') + 1);
+	if (argc > 3 && sscanf(argv[3], "tier_down=%u-%u", &down[0], &down[1]) == 1)
+		down[1] = down[0];
 	while (done < count) {
 		unsigned int nr = rnd() % 16 + 1, k;
 

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Random orders to homes, to shelves and back under a random workload, with power cuts: the oracle finds every block.
+# vm: mode=functional memory=2G timeout=950 build=oracle,orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SEED=${SEED:-1}
+STEPS=${STEPS:-2}
+ORDERS=${ORDERS:-60}
+RANDOM=$SEED
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+give_orders() { from_ram orders /dev/terrace/vol random "$1" "$2" 24 tier_down=1-2 > /dev/shm/orders 2>&1; }
+for drive in fast:64 home:96 slow:640; do
+	mkdrive "${drive%:*}" ram "${drive#*:}" lbs=4096 group=pc
+done
+VOL_DRIVES=(/dev/mapper/fast /dev/mapper/home /dev/mapper/slow)
+# a home that is not overwritten in place every other seed
+((SEED % 2)) && atomic=:atomic || atomic=:noatomic
+vol_format --tier optane:slots:atomic=/dev/mapper/fast --tier csd:home$atomic=/dev/mapper/home --tier hdd:shelves:atomic=/dev/mapper/slow
+vol_up stream_kb=2048 commit_ms=200
+oracle_new "$SEED"
+for ((step = 0; step < STEPS; step++)); do
+	start give_orders "$ORDERS" $((SEED * 100 + step))
+	oracle_run --seed $((SEED + step)) --ops 500 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512
+	if ((step % 2)); then
+		vol_cut_under "$JOB"
+		vol_check
+		vol_up stream_kb=2048 commit_ms=200
+		oracle_crash
+	else
+		wait "$JOB" || { cat /dev/shm/orders; die "an order failed"; }
+		cat /dev/shm/orders
+		used=$(vol_tier 1 used)
+		[ "${used%/*}" -gt 0 ] || [ $step -gt 0 ] || die "nothing is at home"
+		vol_down
+		vol_check
+		vol_up stream_kb=2048
+		oracle_clean --touched --sample 2
+	fi
+done
+oracle_clean
+vol_down
+vol_check
+pass "$STEPS rounds of orders, every other one ended by a power cut"
