@@ -151,8 +151,8 @@ static void walk_places(struct list_head *blocks, tr_space_fn fn,
 		for (i = 0; i < tr_jblock_nr(block->data); i++) {
 			tr_jblock_record(block->data, i, &record);
 			tr_record_space(&record, fn, ctx);
+			cond_resched();
 		}
-		cond_resched();
 	}
 }
 
@@ -179,6 +179,7 @@ static void free_fn(struct work_struct *work)
 	spin_unlock_irq(&j->lock);
 	if (list_empty(&blocks))
 		return;
+	tr_work_gently(tr);
 	last = list_last_entry(&blocks, struct tr_journal_block, list)->last_record;
 	walk_places(&blocks, free_mask, &ctx);
 	tr_epoch_wait(tr, ctx.tiers);
@@ -190,6 +191,7 @@ static void free_fn(struct work_struct *work)
 	/* Pairs with the acquire in have_freed(). */
 	smp_store_release(&j->freed_record, last);
 	tr_journal_recycle(tr, &blocks);	/* wakes who waits for it */
+	tr_work_normally();
 }
 
 /* --- waiting for it -------------------------------------------------------- */

@@ -349,6 +349,7 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	/* Two rounds without a move: what is left is in use or pinned. */
 	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(below, tier) && idle < 2 &&
 	       may_go_on(tr)) {
+		tr_work_gently(tr);
 		if (below->kind == TERRACE_KIND_HOME)
 			moved = home_round(tr, tier, below, candidate);
 		else
@@ -390,6 +391,7 @@ static void janitor_fn(struct work_struct *work)
 		for (b = t + 1; b < tr->nr_tiers; b++)
 			make_room(tr, tier, &tr->tier[b], candidate, move, &progress);
 	}
+	tr_work_normally();
 	kfree(move);
 	kvfree(candidate);
 	if (!progress) {

@@ -33,7 +33,7 @@
 
 #define SLICE	32		/* blocks looked at under one lock */
 #define GENTLE	8		/* blocks of a piece; blocks read from slots at once */
-#define WRITTEN	16		/* blocks in one bio to the target */
+#define WRITTEN	8		/* blocks in one bio to the target */
 
 struct piece {			/* blocks that lie together, before and after */
 	u16 i, n;
@@ -242,6 +242,7 @@ static int write_pieces(struct terrace *tr, const struct tr_move *move, struct w
 			n += area->piece[next].n;
 		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
 			    buffer_of(area, &area->piece[k]), n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+		cond_resched();
 	}
 	blk_finish_plug(&plug);
 	err = tr_burst_wait(&burst);
@@ -370,11 +371,6 @@ static void move_one(struct terrace *tr, struct tr_move *move, struct work_area 
 	snapshot(move, area);
 	if (!area->nr_blocks)
 		return;
-	area->data = kvmalloc(area->nr_blocks * TERRACE_BLOCK_BYTES, GFP_NOIO);
-	if (!area->data) {
-		move->err = -ENOMEM;
-		return;
-	}
 	move->err = read_pieces(tr, move, area);
 	if (!move->err) {
 		move->err = get_places(tr, move, area);
@@ -390,14 +386,51 @@ static void move_one(struct terrace *tr, struct tr_move *move, struct work_area 
 		if (move->err)
 			give_places_back(tr, move, area);
 	}
-	kvfree(area->data);
 	this_cpu_add(tr->stats->moved, move->moved);
 	this_cpu_add(tr->stats->left_out, move->left_out);
 }
 
+static void area_free(struct work_area *area)
+{
+	if (!area)
+		return;
+	kvfree(area->data);
+	kvfree(area);
+}
+
+/*
+ * The last one is kept: a region's worth of memory, cleared by the allocator
+ * (init_on_alloc) for each region, would cost more than what is done with it,
+ * and half a millisecond in which nobody else gets this CPU.
+ */
+static struct work_area *area_get(struct terrace *tr)
+{
+	struct work_area *area = xchg(&tr->move_area, NULL);
+
+	if (area)
+		return area;
+	area = kvzalloc(sizeof(*area), GFP_NOIO);
+	if (area)
+		area->data = __vmalloc(TERRACE_REGION_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	if (area && area->data)
+		return area;
+	area_free(area);
+	return NULL;
+}
+
+static void area_put(struct terrace *tr, struct work_area *area)
+{
+	area_free(xchg(&tr->move_area, area));
+}
+
+void tr_moves_forget(struct terrace *tr)
+{
+	area_free(xchg(&tr->move_area, NULL));
+}
+
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 {
-	struct work_area *area = kvmalloc(sizeof(*area), GFP_NOIO);
+	struct work_area *area = area_get(tr);
 	u32 k;
 
 	for (k = 0; k < nr; k++)
@@ -412,5 +445,5 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 				   move[k].left_out);
 		tr_move_end(&move[k]);
 	}
-	kvfree(area);
+	area_put(tr, area);
 }

@@ -69,10 +69,12 @@ void tr_control_work(struct work_struct *work)
 	/* A suspended volume keeps its orders for later. */
 	while (!READ_ONCE(control->tr->stopping) && (nr = take_batch(control, batch))) {
 		/* Not NULL: a stop takes the orders away and waits for this work. */
+		tr_work_gently(control->tr);
 		tr_orders_run(control->tr, batch, nr);
 		for (k = 0; k < nr; k++)
 			order_end(control, batch[k]);
 	}
+	tr_work_normally();
 }
 
 static void cancelled(struct tr_order *order)

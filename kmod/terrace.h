@@ -221,6 +221,15 @@ u32 tr_move_publish__f(struct terrace *tr, struct tr_move *move, u32 i, u32 n, u
 /* Runs @nr moves of different regions, one grace period for all. Sleeps. */
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 
+/*
+ * Around work in a worker that nobody waits for (yet). A worker that has slept
+ * may run for some milliseconds before the scheduler lets anybody else on its
+ * CPU, and who is woken by a fast drive meanwhile waits as long: unless it is
+ * nice. When writers wait for room, or are slowed down, it must not be.
+ */
+void tr_work_gently(struct terrace *tr);
+void tr_work_normally(void);
+
 /* Gives back the memory that moves and orders keep for the next ones. */
 void tr_moves_forget(struct terrace *tr);
 void tr_orders_forget(struct terrace *tr);

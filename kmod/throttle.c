@@ -80,6 +80,16 @@ void tr_throttle_update(struct terrace *tr)
 		   div_u64((u64)tr_tune(tr, TR_TUNE_THROTTLE_US) * full * scarce, ONE * ONE));
 }
 
+void tr_work_gently(struct terrace *tr)
+{
+	set_user_nice(current, tr_room_is_waited_for(tr) || READ_ONCE(tr->throttle.us) ? 0 : MAX_NICE);
+}
+
+void tr_work_normally(void)
+{
+	set_user_nice(current, 0);
+}
+
 void tr_throttle(struct terrace *tr, struct bio *bio)
 {
 	struct tr_throttle *throttle = &tr->throttle;
