@@ -33,7 +33,7 @@
 
 #define SLICE	32		/* blocks looked at under one lock */
 #define GENTLE	8		/* blocks of a piece; blocks read from slots at once */
-#define WRITTEN	8		/* blocks in one bio to the target */
+#define WRITTEN	4		/* blocks in one bio to the target */
 
 struct piece {			/* blocks that lie together, before and after */
 	u16 i, n;
