@@ -349,7 +349,6 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	/* Two rounds without a move: what is left is in use or pinned. */
 	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(below, tier) && idle < 2 &&
 	       may_go_on(tr)) {
-		tr_work_gently(tr);
 		if (below->kind == TERRACE_KIND_HOME)
 			moved = home_round(tr, tier, below, candidate);
 		else

@@ -439,6 +439,7 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 		return;
 	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);
 	for (k = 0; k < nr; k++) {
+		tr_work_gently(tr);
 		if (!move[k].err)
 			move_one(tr, &move[k], area);
 		trace_terrace_move(tr_dev(tr), move[k].number, 0, move[k].err, move[k].moved, 0, 0,

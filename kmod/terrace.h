@@ -222,7 +222,8 @@ u32 tr_move_publish__f(struct terrace *tr, struct tr_move *move, u32 i, u32 n, u
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 
 /*
- * Around work in a worker that nobody waits for (yet). A worker that has slept
+ * Around work in a worker that nobody waits for (yet); tr_moves_run() and
+ * tr_orders_run() begin it for each region, their callers end it. A worker that has slept
  * may run for some milliseconds before the scheduler lets anybody else on its
  * CPU, and who is woken by a fast drive meanwhile waits as long: unless it is
  * nice. When writers wait for room, or are slowed down, it must not be.

@@ -82,12 +82,16 @@ void tr_throttle_update(struct terrace *tr)
 
 void tr_work_gently(struct terrace *tr)
 {
-	set_user_nice(current, tr_room_is_waited_for(tr) || READ_ONCE(tr->throttle.us) ? 0 : MAX_NICE);
+	bool wanted = tr_room_is_waited_for(tr) || READ_ONCE(tr->throttle.us);
+
+	if (task_nice(current) >= 0)	/* else a rescuer, when memory is short */
+		set_user_nice(current, wanted ? 0 : MAX_NICE);
 }
 
 void tr_work_normally(void)
 {
-	set_user_nice(current, 0);
+	if (task_nice(current) > 0)
+		set_user_nice(current, 0);
 }
 
 void tr_throttle(struct terrace *tr, struct bio *bio)
