@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# 20,000 random orders of every mode, half under fio verify, half under the oracle, with a reopening after every thousand.
+# vm: mode=functional memory=3G timeout=5400 build=oracle,orders long
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SEED=${SEED:-1}
+ORDERS=${ORDERS:-20000}
+STEP=${STEP:-1000}		# orders between two openings
+RANDOM=$SEED
+PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
+give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 > /dev/shm/orders 2>&1; }
+given=0
+
+# step COUNT COMMAND...: orders while the command runs again and again; both must succeed
+step() {
+	local by=()
+	((given / STEP % 2)) && by=(--uring)
+	start give_orders "$1" $((SEED * 100000 + given)) "${by[@]}"
+	while :; do
+		"${@:2}" $((SEED * 100000 + RANDOM))
+		kill -0 "$JOB" 2> /dev/null || break
+	done
+	wait "$JOB" || { cat /dev/shm/orders; die "an order failed"; }
+	tail -1 /dev/shm/orders
+	given=$((given + $1))
+}
+
+by_fio() {
+	DEV=$VOL ENGINE=io_uring SEED=$1 SIZE=64m OFFSET=0 fio_ --output-format=terse "$TERRACE_TREE/fio-jobs/verify-random.fio" > /dev/shm/fio 2>&1 ||
+		{ tail -20 /dev/shm/fio; die "fio failed"; }
+	! grep -qi 'verify:' /dev/shm/fio || { cat /dev/shm/fio; die "fio: verify errors"; }
+}
+by_oracle() { oracle_run --seed "$1" --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512; }
+
+vol_drives 96 768
+vol_format
+vol_up stream_kb=2048 commit_ms=200
+while [ $given -lt $((ORDERS / 2)) ]; do
+	step "$STEP" by_fio
+	vol_down
+	vol_check
+	vol_up stream_kb=2048 commit_ms=200
+done
+vol_down
+vol_format
+vol_up stream_kb=2048 commit_ms=200
+oracle_new "$SEED"
+while [ $given -lt "$ORDERS" ]; do
+	step "$STEP" by_oracle
+	vol_down
+	vol_check
+	vol_up stream_kb=2048 commit_ms=200
+	oracle_clean --touched --sample 4
+done
+oracle_clean
+vol_down
+vol_check
+pass "$given orders"
