@@ -60,6 +60,21 @@ static u32 take_batch(struct tr_control *control, struct tr_order **batch)
 	return nr;
 }
 
+/* Once more, when what was on its way to be free is free. */
+static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
+{
+	struct tr_order *again[TR_ORDER_BATCH];
+	u32 k, n = 0;
+
+	for (k = 0; k < nr; k++)
+		if (batch[k]->result.status == TERRACE_RESULT_NO_ROOM)
+			again[n++] = batch[k];
+	if (!n || !tr_frees_pending(tr))
+		return;
+	tr_frees_wait(tr);
+	tr_orders_run(tr, again, n);
+}
+
 void tr_control_work(struct work_struct *work)
 {
 	struct tr_control *control = container_of(work, struct tr_control, work);
@@ -69,8 +84,8 @@ void tr_control_work(struct work_struct *work)
 	/* A suspended volume keeps its orders for later. */
 	while (!READ_ONCE(control->tr->stopping) && (nr = take_batch(control, batch))) {
 		/* Not NULL: a stop takes the orders away and waits for this work. */
-		tr_work_gently(control->tr);
 		tr_orders_run(control->tr, batch, nr);
+		try_again(control->tr, batch, nr);
 		for (k = 0; k < nr; k++)
 			order_end(control, batch[k]);
 	}

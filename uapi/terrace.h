@@ -69,8 +69,9 @@
  * not consumed count as orders under way. `status`:
  *   DONE      as ordered, errors 0
  *   PARTLY    ended, some blocks raced or could not be read: see the counters
- *   NO_ROOM   pending: the target has no room. It is tried again when it has,
- *             until then this result is `not final`; a later one follows
+ *   NO_ROOM   the target has no room, not even after what was just being freed
+ *             there (error ENOSPC). The old placement holds. Final: to be given
+ *             again, best when the event ROOM (0) has come
  *   CANCELLED by TERRACE_IOC_CANCEL (by cookie; 0: all of this file)
  *   FAILED    `error` says why: the old placement holds
  * Errors of an order: EINVAL tier, codec, shift or mode that this volume does
@@ -219,7 +220,7 @@ struct terrace_cancel {
 enum terrace_result_status {
 	TERRACE_RESULT_DONE	= 1,
 	TERRACE_RESULT_PARTLY	= 2,
-	TERRACE_RESULT_NO_ROOM	= 3,	/* not final */
+	TERRACE_RESULT_NO_ROOM	= 3,
 	TERRACE_RESULT_CANCELLED = 4,
 	TERRACE_RESULT_FAILED	= 5,
 };
