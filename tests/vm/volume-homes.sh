@@ -10,11 +10,11 @@ PATH=$TERRACE_TREE/build:$PATH in_ram orders
 CSD=/dev/ram/csd
 REGION=$((4 << 20))
 
-# order STATUS REGION MODE [OPTION...]: it ends so
+# order STATUS REGION MODE [OPTION...]: it ends so; ok: all is done
 order() {
-	local want=$1
+	local want=${1/ok/done}
 	shift
-	from_ram orders /dev/terrace/vol move "$@" > /dev/shm/result || [ "$want" != done ] || die "order $*: $(cat /dev/shm/result)"
+	from_ram orders /dev/terrace/vol move "$@" > /dev/shm/result || [ "$want" != "done" ] || die "order $*: $(cat /dev/shm/result)"
 	grep -q "^status=$want " /dev/shm/result || die "order $* ended otherwise than $want: $(cat /dev/shm/result)"
 }
 result() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/result; }
@@ -41,7 +41,7 @@ put() { dd if="$1" of=$VOL bs=1M seek="$2" oflag=direct conv=fsync status=none; 
 
 mkram fast 48
 mkzram csd 192
-VOL_DRIVES=(/dev/ram/fast $CSD)
+VOL_DRIVES=(/dev/ram/fast "$CSD")
 vol_format --tier optane:slots:atomic=/dev/ram/fast --tier csd:atomic=$CSD
 vol_up commit_ms=100
 check_eq "kind of the tier" "$(cat /sys/block/"$(basename "$(readlink -f $VOL)")"/terrace/tier1/kind 2> /dev/null || echo home)" home
@@ -52,9 +52,9 @@ base=$(csd_stored csd) inside=$(csd_used csd)
 head -c $((4 << 20)) /dev/urandom > /dev/shm/noise
 perl -e 'while (read(STDIN, $b, 2048)) { print $b, "\0" x 2048 }' < /dev/shm/noise > /dev/shm/half
 put /dev/shm/half 0
-order done 0 append tier_down=1
+order ok 0 append tier_down=1
 check_eq "blocks of region 0 that went home" "$(result down)" 1024
-order done 1 append tier_down=1 up=0-99
+order ok 1 append tier_down=1 up=0-99
 check_eq "blocks of region 1 that went home" "$(result down)" 924
 check_eq "bytes stored in the drive" "$(($(csd_stored csd) - base))" $(((2048 - 100) * 4096))
 grew=$(($(csd_used csd) - inside))
@@ -70,14 +70,14 @@ check_eq "bytes stored after it" "$(($(csd_stored csd) - base))" $((1948 * 4096)
 same /dev/shm/noise 0 $REGION
 
 # up again, by order: the homes are trimmed; and once more down, where they were
-order done 0 raise tier_up=0 up=0-511
+order ok 0 raise tier_up=0 up=0-511
 check_eq "blocks raised" "$(result up)" 512
 until_ "the trim of what was raised" stored_is $((base + 1436 * 4096))
 same /dev/shm/noise 0 $REGION
-order done 0 append tier_down=1
+order ok 0 append tier_down=1
 check_eq "blocks down again" "$(result down)" 512
-order done 1 raise tier_up=0 up=all
-order done 1 append tier_down=1			# their homes are not trimmed yet
+order ok 1 raise tier_up=0 up=all
+order ok 1 append tier_down=1			# their homes are not trimmed yet
 check_eq "blocks down at once" "$(result down)" 1024
 check_eq "left out" "$(result raced)" 0
 same /dev/shm/noise 0 $REGION
@@ -105,7 +105,7 @@ put /dev/shm/half 16
 order no-room 4 append tier_down=1
 check_eq "blocks of region 4 that went home" "$(result down)" 0
 vol_message physical 1 899 1000
-order done 4 append tier_down=1
+order ok 4 append tier_down=1
 ! vol_message physical 0 1 2 2> /dev/null || die "a report on slots was taken"
 ! vol_message physical 7 1 2 2> /dev/null || die "a report on no tier was taken"
 vol_message physical 1 0 0
