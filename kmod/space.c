@@ -498,6 +498,10 @@ bool tr_space_tight(struct terrace *tr)
 		if (tier->kind == TERRACE_KIND_SLOTS &&
 		    (READ_ONCE(tier->nr_ready) || refill_wanted(tier)))
 			return false;
+		/* A home whose chunk is about to be loaded, or swept, may be free. */
+		if (tier->kind == TERRACE_KIND_HOME &&
+		    (READ_ONCE(tier->wanted_chunk) || READ_ONCE(tier->sweep) < tier->nr_chunks))
+			return false;
 		if (tier->kind == TERRACE_KIND_SHELVES &&
 		    (READ_ONCE(tier->shelf[TR_APPEND_WRITES]) ||
 		     tr_shelf_may_open(tier, TR_APPEND_WRITES)))
