@@ -4,6 +4,7 @@
  *
  *	orders DEVICE move REGION MODE [up=RANGES] [warm=RANGES] [tier_up=N] [tier_down=N]
  *	       [codec=none|lz4|zstd] [level=N] [shift=0|2|4] [flags=N]
+ *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
  *	orders DEVICE bad
@@ -17,6 +18,8 @@
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
+ * sweep gives the same order to COUNT regions in batches and prints the sums
+ * and how long all of it took.
  * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
  * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
  * gives malformed ones; each must be refused. uring tests io_uring commands, claim who may drive. hold
@@ -32,6 +35,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "orders.h"
@@ -182,6 +186,56 @@ static int do_move(struct volume *v, int argc, char **argv)
 	       ends[r->status], r->error ? strerrorname_np(-r->error) : "0", r->down, r->up, r->dropped,
 	       r->raced, r->unreadable, r->raw, r->packs, (unsigned long long)r->packed_bytes);
 	return r->error ? 1 : 0;
+}
+
+static unsigned long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static int do_sweep(struct volume *v, int argc, char **argv)
+{
+	unsigned long long first, count, done = 0, began, down = 0, up = 0, dropped = 0, bytes = 0, cpu = 0;
+	struct terrace_move move[16] = { { .cookie = 1 } };
+	const struct terrace_result *r;
+	int k, err, failed = 0;
+
+	if (argc < 3)
+		usage();
+	first = strtoull(argv[0], NULL, 0);
+	count = strtoull(argv[1], NULL, 0);
+	move[0].mode = number_of(modes, 7, argv[2]);
+	for (k = 3; k < argc; k++)
+		option(&move[0], argv[k]);
+	began = now_ns();
+	while (done < count) {
+		unsigned int nr = count - done < 16 ? count - done : 16, i;
+
+		for (i = nr; i--;) {
+			move[i] = move[0];
+			move[i].region = first + done + i;
+		}
+		err = submit(v, move, nr);
+		if (err) {
+			errno = -err;
+			die("SUBMIT");
+		}
+		done += nr;
+		while ((r = next_result(v))) {
+			failed += r->error != 0;
+			down += r->down;
+			up += r->up;
+			dropped += r->dropped;
+			bytes += r->packed_bytes;
+			cpu += r->cpu_nanoseconds;
+		}
+	}
+	printf("failed=%d down=%llu up=%llu dropped=%llu packed_bytes=%llu cpu_ns=%llu ns=%llu\n", failed, down,
+	       up, dropped, bytes, cpu, now_ns() - began);
+	return failed ? 1 : 0;
 }
 
 static unsigned int bits(const __u64 *map)
@@ -356,6 +410,8 @@ int main(int argc, char **argv)
 	v.by_uring = by_uring;
 	if (!strcmp(argv[2], "move"))
 		return do_move(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "sweep"))
+		return do_sweep(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "show"))
 		return do_show(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "random"))
