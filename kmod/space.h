@@ -111,7 +111,7 @@ struct tr_tier {
 	struct list_head full_shelves;	/* waiting for their writes, owners, table */
 	u32 free_shelves;		/* chunks with nothing used in them */
 	struct mutex load_mutex;	/* one chunk load at a time */
-	struct mutex open_mutex;	/* opening and closing shelves */
+	struct mutex open_mutex;	/* opening and closing shelves; taking and sweeping homes */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
 
 	/* kind home (home.c) */

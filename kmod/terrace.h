@@ -11,7 +11,8 @@
  * LOCK TABLE (outer first; irq = taken with interrupts off)
  *   resize_mutex      one change of a size at a time; dmsetup message
  *   checkpoint_mutex  one checkpoint at a time; taken in worker context
- *   tier->open_mutex  opening and closing shelves; worker context
+ *   tier->open_mutex  opening and closing shelves, taking homes while others are
+ *                     swept; worker context
  *   load_mutex[]      one load per region at a time (by hash); worker context
  *   tier->load_mutex  one chunk load at a time; worker context
  *   pages_mutex       the cache of directory pages; nests in the above
