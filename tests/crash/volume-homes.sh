@@ -21,6 +21,8 @@ VOL_DRIVES=(/dev/mapper/fast /dev/mapper/home /dev/mapper/slow)
 vol_format --tier optane:slots:atomic=/dev/mapper/fast --tier csd:home"$atomic"=/dev/mapper/home --tier hdd:shelves:atomic=/dev/mapper/slow
 vol_up stream_kb=2048 commit_ms=200
 oracle_new "$SEED"
+# something to move, before the first order comes
+oracle_run --seed "$SEED" --ops 400 --threads 2 --depth 8 --max-kb 128 --hot 50
 for ((step = 0; step < STEPS; step++)); do
 	start give_orders "$ORDERS" $((SEED * 100 + step))
 	oracle_run --seed $((SEED + step)) --ops 500 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512
