@@ -505,6 +505,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	for (k = 0; k < nr; k++) {
 		if (!state[k])
 			continue;
+		tr_work_gently(tr);
 		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
 			err[k] = scrub(tr, order[k], state[k]);
 		else
