@@ -343,8 +343,11 @@ static bool commit_round(struct terrace *tr)
 	end_bios(&r.flushes, err);
 	end_bios(&r.fuas, err);
 	wake_up_all(&j->wait);
-	if (records && tr_writable(tr))
+	if (records && tr_writable(tr)) {
 		tr_checkpoint_poke(tr);
+		/* Who took the last blocks could not tell that they would be used. */
+		tr_janitor_kick(tr);
+	}
 	return true;
 }
 

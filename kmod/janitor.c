@@ -313,6 +313,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
 
 	if (chunk == TR_ANY_CHUNK)
 		return 0;
+	tr_work_normally();	/* shelves are low: it is in a hurry, whatever went before */
 	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
 	if (moved <= 0) {
@@ -370,10 +371,21 @@ static u64 releases(struct terrace *tr)
 	return sum;
 }
 
+static bool has_work(struct terrace *tr)
+{
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(&tr->tier[t]))
+			return true;
+	return false;
+}
+
 static void janitor_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, janitor_work);
 	u64 began = releases(tr);
+	bool looked = has_work(tr);
 	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
 	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
 	bool progress = false;
@@ -394,6 +406,7 @@ static void janitor_fn(struct work_struct *work)
 	kfree(move);
 	kvfree(candidate);
 	if (!progress) {
+		WRITE_ONCE(tr->janitor_looked, looked);
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
 		WRITE_ONCE(tr->janitor_vain, began);
 	}
@@ -410,24 +423,27 @@ bool tr_janitor_gave_up(struct terrace *tr)
 
 static bool wanted(struct terrace *tr)
 {
-	u32 t;
-
-	if (tr_is_driven(tr))
-		return tr_space_tight(tr);
-	for (t = 0; t < tr->nr_tiers; t++)
-		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(&tr->tier[t]))
-			return true;
 	/* Only its verdict ends the waiting of a bio that finds no room. */
-	return tr_space_tight(tr);
+	return (!tr_is_driven(tr) && has_work(tr)) || tr_space_tight(tr);
 }
 
+/* After a pass in vain it rests, unless a bio waits and there is news. */
+static bool rests(struct terrace *tr)
+{
+	if (!time_before(jiffies, READ_ONCE(tr->janitor_next)))
+		return false;
+	/* For a moment nothing was ready for writers, but no tier was at its mark:
+	 * that pass says nothing of one that is now.
+	 */
+	if (!READ_ONCE(tr->janitor_looked) && has_work(tr))
+		return false;
+	return READ_ONCE(tr->janitor_vain) == releases(tr) || !tr_room_is_waited_for(tr);
+}
+
+/* Not work_busy(): the last lines of a pass, with its verdict given, are no pass. */
 void tr_janitor_kick(struct terrace *tr)
 {
-	if (READ_ONCE(tr->stopping) || work_busy(&tr->janitor_work) || !wanted(tr))
-		return;
-	/* After a pass in vain it rests, unless a bio waits and there is news. */
-	if (time_before(jiffies, READ_ONCE(tr->janitor_next)) &&
-	    (READ_ONCE(tr->janitor_vain) == releases(tr) || !tr_room_is_waited_for(tr)))
+	if (READ_ONCE(tr->stopping) || READ_ONCE(tr->janitor_busy) || !wanted(tr) || rests(tr))
 		return;
 	WRITE_ONCE(tr->janitor_busy, true);
 	queue_work(tr->meta_wq, &tr->janitor_work);

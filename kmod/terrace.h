@@ -433,6 +433,7 @@ struct terrace {
 	struct work_struct janitor_work;
 	bool janitor_busy;		/* queued or running */
 	unsigned long janitor_next;	/* not before, after it could do nothing */
+	bool janitor_looked;		/* then: a tier was at its mark */
 	u64 janitor_vain;		/* releases when it could do nothing; 0: never yet */
 	u64 janitor_hand;		/* region the janitor looks at next */
 	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
