@@ -148,6 +148,7 @@ static void walk_places(struct list_head *blocks, tr_space_fn fn,
 	u32 i;
 
 	list_for_each_entry(block, blocks, list) {
+		tr_work_gently(ctx->tr);	/* by now somebody may wait */
 		for (i = 0; i < tr_jblock_nr(block->data); i++) {
 			tr_jblock_record(block->data, i, &record);
 			tr_record_space(&record, fn, ctx);
@@ -179,7 +180,6 @@ static void free_fn(struct work_struct *work)
 	spin_unlock_irq(&j->lock);
 	if (list_empty(&blocks))
 		return;
-	tr_work_gently(tr);
 	last = list_last_entry(&blocks, struct tr_journal_block, list)->last_record;
 	walk_places(&blocks, free_mask, &ctx);
 	tr_epoch_wait(tr, ctx.tiers);
