@@ -578,6 +578,7 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	synchronize_rcu();
 	kvfree(old);
 	queue_work(tr->meta_wq, &tr->refill_work);
+	tr_homes_kick(tr);
 }
 
 void tr_space_exit(struct terrace *tr, struct tr_tier *tier)
