@@ -20,9 +20,9 @@ order() {
 result() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/result; }
 # until WHAT COMMAND...: a condition that comes in a while
 until_() {
-	local what=$1 i
+	local what=$1 end=$((SECONDS + 120))
 	shift
-	for ((i = 0; i < 600; i++)); do
+	while [ $SECONDS -lt $end ]; do
 		! "$@" || return 0
 		vol_message commit
 		sleep 0.1
@@ -30,16 +30,21 @@ until_() {
 	die "$what does not come: $(vol_status), $(csd_stored csd) bytes stored"
 }
 stored_is() { [ "$(csd_stored csd)" -eq "$1" ]; }
+fast_below() {
+	local used
+	used=$(vol_tier 0 used)
+	[ "${used%/*}" -lt $((${used#*/} * $1 / 1000)) ]
+}
 stored_below() { [ "$(csd_stored csd)" -lt "$1" ]; }
-same() { cmp -n "$3" <(dd if=$VOL bs=1M iflag=direct skip="$2" count=$((($3 + 1048575) >> 20)) status=none) "$1" || die "data at $2 MiB differ"; }
-put() { dd if="$1" of=$VOL bs=1M seek="$2" oflag=direct conv=fsync status=none; }
+same() { cmp -n "$3" <(dd if="$VOL" bs=1M iflag=direct skip="$2" count=$((($3 + 1048575) >> 20)) status=none) "$1" || die "data at $2 MiB differ"; }
+put() { dd if="$1" of="$VOL" bs=1M seek="$2" oflag=direct conv=fsync status=none; }
 
 mkram fast 48
 mkzram csd 192
 VOL_DRIVES=(/dev/ram/fast "$CSD")
-vol_format --tier optane:slots:atomic=/dev/ram/fast --tier csd:atomic=$CSD
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}"
 vol_up commit_ms=100
-check_eq "kind of the tier" "$(cat /sys/block/"$(basename "$(readlink -f $VOL)")"/terrace/tier1/kind 2> /dev/null || echo home)" home
+check_eq "class and kind of the tier" "$(vol_status | grep -o ' 1:[a-z]*:[a-z]*')" " 1:csd:home"
 sync
 base=$(csd_stored csd) inside=$(csd_used csd)
 
@@ -80,9 +85,9 @@ dd if=/dev/shm/half bs=1M skip=4 status=none > /dev/shm/second
 same /dev/shm/second 4 $REGION
 
 # a discard trims
-blkdiscard -o 0 -l $REGION $VOL
+blkdiscard -o 0 -l "$REGION" "$VOL"
 until_ "the trim of what was discarded" stored_is $((base + 1024 * 4096))
-check_eq "what was discarded reads as zeros" "$(dd if=$VOL bs=1M count=4 iflag=direct status=none | tr -d '\0' | wc -c)" 0
+check_eq "what was discarded reads as zeros" "$(dd if="$VOL" bs=1M count=4 iflag=direct status=none | tr -d '\0' | wc -c)" 0
 
 # what a crash leaves at homes that are free is trimmed
 vol_down
@@ -107,6 +112,7 @@ vol_message physical 1 0 0
 
 # more than the fast tier holds: overflow, and the janitor, bring it home
 for ((at = 0; at < 96; at += 8)); do put /dev/shm/half $at; done
+until_ "room on the fast tier, made by the janitor" fast_below 980
 used=$(vol_tier 1 used)
 [ "${used%/*}" -ge $((48 * 256)) ] || die "of 96 MiB only ${used%/*} blocks are at home"
 for ((at = 0; at < 96; at += 8)); do same /dev/shm/half $at $((8 << 20)); done
