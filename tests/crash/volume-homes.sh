@@ -18,7 +18,8 @@ done
 VOL_DRIVES=(/dev/mapper/fast /dev/mapper/home /dev/mapper/slow)
 # a home that is not overwritten in place every other seed
 ((SEED % 2)) && atomic=:atomic || atomic=:noatomic
-vol_format --tier optane:slots:atomic=/dev/mapper/fast --tier csd:home"$atomic"=/dev/mapper/home --tier hdd:shelves:atomic=/dev/mapper/slow
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:home$atomic=${VOL_DRIVES[1]}" \
+	--tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
 vol_up stream_kb=2048 commit_ms=200
 oracle_new "$SEED"
 # something to move, before the first order comes
