@@ -39,7 +39,7 @@ stored_below() { [ "$(csd_stored csd)" -lt "$1" ]; }
 same() { cmp -n "$3" <(dd if="$VOL" bs=1M iflag=direct skip="$2" count=$((($3 + 1048575) >> 20)) status=none) "$1" || die "data at $2 MiB differ"; }
 put() { dd if="$1" of="$VOL" bs=1M seek="$2" oflag=direct conv=fsync status=none; }
 
-mkram fast 48
+mkram fast 32
 mkzram csd 192
 VOL_DRIVES=(/dev/ram/fast "$CSD")
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}"
@@ -111,15 +111,15 @@ order ok 4 append tier_down=1
 vol_message physical 1 0 0
 
 # more than the fast tier holds: overflow, and the janitor, bring it home
-for ((at = 0; at < 96; at += 8)); do put /dev/shm/half $at; done
+for ((at = 0; at < 64; at += 8)); do put /dev/shm/half $at; done
 until_ "room on the fast tier, made by the janitor" fast_below 980
 used=$(vol_tier 1 used)
-[ "${used%/*}" -ge $((48 * 256)) ] || die "of 96 MiB only ${used%/*} blocks are at home"
-for ((at = 0; at < 96; at += 8)); do same /dev/shm/half $at $((8 << 20)); done
+[ "${used%/*}" -ge $((32 * 256)) ] || die "of 64 MiB only ${used%/*} blocks are at home"
+for ((at = 0; at < 64; at += 8)); do same /dev/shm/half $at $((8 << 20)); done
 vol_down
 vol_check
 vol_up
-for ((at = 0; at < 96; at += 24)); do same /dev/shm/half $at $((8 << 20)); done
+for ((at = 0; at < 64; at += 24)); do same /dev/shm/half $at $((8 << 20)); done
 vol_down
 vol_check
 pass "homes cost what the drive says, and nothing when they are empty"
