@@ -22,8 +22,12 @@ vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:home$atomic
 	--tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
 vol_up stream_kb=2048 commit_ms=200
 oracle_new "$SEED"
-# something to move, before the first order comes
+# something to move, and some of it at home before writes and discards race with orders
 oracle_run --seed "$SEED" --ops 400 --threads 2 --depth 8 --max-kb 128 --hot 50
+# (a region without blocks is an error)
+for region in 0 1 2 3 4 5 6 7; do from_ram orders /dev/terrace/vol move $region append tier_down=1 > /dev/null 2>&1 || true; done
+used=$(vol_tier 1 used)
+[ "${used%/*}" -gt 0 ] || die "nothing is at home"
 for ((step = 0; step < STEPS; step++)); do
 	start give_orders "$ORDERS" $((SEED * 100 + step))
 	oracle_run --seed $((SEED + step)) --ops 500 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512
@@ -35,8 +39,6 @@ for ((step = 0; step < STEPS; step++)); do
 	else
 		wait "$JOB" || { cat /dev/shm/orders; die "an order failed"; }
 		cat /dev/shm/orders
-		used=$(vol_tier 1 used)
-		[ "${used%/*}" -gt 0 ] || [ $step -gt 0 ] || die "nothing is at home"
 		vol_down
 		vol_check
 		vol_up stream_kb=2048
