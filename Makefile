@@ -163,7 +163,7 @@ bpf: $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.skel.h)
 
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)/usr/sbin/bpftool gen skeleton $< name $(subst -,_,$*) > $@
+	$(Q){ echo '// NOLINTBEGIN: generated'; /usr/sbin/bpftool gen skeleton $< name $(subst -,_,$*) && echo '// NOLINTEND'; } > $@
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h uapi/*.h) $(BUILD)/bpf/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)clang $(BPF_CFLAGS) -c -o $@ $<

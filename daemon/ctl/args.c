@@ -22,7 +22,7 @@ int args_plain(const struct ctl_command *cmd, int argc, char **argv, bool *json)
 	while ((opt = getopt_long(argc, argv, "h", json ? options : help_only, NULL)) != -1) {
 		if (opt == 'h')
 			return ctl_help(cmd);
-		if (opt != 'j')
+		if (opt != 'j' || !json)
 			return ctl_usage(cmd, "wrong option");
 		*json = true;
 	}

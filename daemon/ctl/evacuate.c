@@ -149,7 +149,7 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 static int move_all(struct evacuate *e)
 {
 	u32 round = 0;
-	int r;
+	int r = 0;
 
 	do {
 		e->next = e->left = 0;

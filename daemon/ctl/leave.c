@@ -78,7 +78,8 @@ static int refuse_volume(const struct leave *l)
 		if (v)
 			ctl_error("volume '%s' is %s", v->name, v->suspended ? "suspended" : "read-only");
 	}
-	for (u32 t = r ? 0 : tiers_read(v, tiers); t--;) {
+	nr = r ? 0 : tiers_read(v, tiers);
+	for (u32 t = 0; t < nr; t++) {
 		if (!tiers[t].missing)
 			continue;
 		ctl_error("tier %u of volume '%s' is missing: not all of it can be copied; terracectl salvage reads out what is left",

@@ -99,9 +99,9 @@ static int from_volume(struct relay *relay, const struct dm_volume *v)
 int relay_find(struct relay *relay, const char *name)
 {
 	const struct dm_volume *v;
-	struct dm_volume *list;
+	struct dm_volume *list = NULL;
 	struct dm_line line;
-	u32 nr;
+	u32 nr = 0;
 	int r;
 
 	memset(relay, 0, sizeof(*relay));

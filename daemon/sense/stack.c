@@ -89,27 +89,26 @@ out:
 	return err;
 }
 
-static int number_in(unsigned int major, unsigned int minor, const char *name, const char *format,
-		     void *a, void *b)
+static bool attribute(unsigned int major, unsigned int minor, const char *name, char text[32])
 {
 	char path[96];
+	bool got;
 	FILE *f;
-	int n;
 
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major, minor, name);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
-	n = fscanf(f, format, a, b);
+		return false;
+	got = fgets(text, 32, f);
 	fclose(f);
-	return n;
+	return got;
 }
 
 static int down(struct finding *f, unsigned int major, unsigned int minor, uint64_t at, uint64_t from,
 		uint64_t length, int depth)
 {
 	unsigned long long start;
-	unsigned int number;
+	char text[32];
 
 	if (depth > DEPTH)
 		return -ELOOP;
@@ -119,13 +118,13 @@ static int down(struct finding *f, unsigned int major, unsigned int minor, uint6
 		f->out->piece[f->out->nr++] = (struct stack_piece){ .from = at, .length = length, .to = from };
 		return 0;
 	}
-	if (number_in(major, minor, "partition", "%u", &number, NULL) == 1) {
-		if (number_in(major, minor, "start", "%llu", &start, NULL) != 1 ||
-		    number_in(major, minor, "../dev", "%u:%u", &major, &minor) != 2)
+	if (attribute(major, minor, "partition", text)) {
+		if (!attribute(major, minor, "start", text) || sscanf(text, "%llu", &start) != 1 ||
+		    !attribute(major, minor, "../dev", text) || sscanf(text, "%u:%u", &major, &minor) != 2)
 			return -ENODEV;
 		return down(f, major, minor, at, from + start * SECTOR, length, depth + 1);
 	}
-	if (number_in(major, minor, "dm/suspended", "%u", &number, NULL) == 1)
+	if (attribute(major, minor, "dm/suspended", text))
 		return down_dm(f, major, minor, at, from, length, depth);
 	return -ENODEV;
 }
@@ -135,9 +134,10 @@ int stack_find(unsigned int major, unsigned int minor, unsigned int volume_major
 {
 	struct finding f = { .major = volume_major, .minor = volume_minor, .out = out };
 	unsigned long long sectors;
+	char text[32];
 
 	out->nr = 0;
-	if (number_in(major, minor, "size", "%llu", &sectors, NULL) != 1)
+	if (!attribute(major, minor, "size", text) || sscanf(text, "%llu", &sectors) != 1)
 		return -ENODEV;
 	return down(&f, major, minor, 0, 0, sectors * SECTOR, 0);
 }
