@@ -101,6 +101,7 @@ same /dev/shm/second 4 $REGION
 
 # full inside, as the drive says: nothing more goes there
 vol_message physical 1 900 1000
+check_eq "physical use in sysfs" "$(cat /sys/fs/terrace/*/tier1/physical_used)/$(cat /sys/fs/terrace/*/tier1/physical_limit)" 900/1000
 put /dev/shm/half 16
 order no-room 4 append tier_down=1
 check_eq "blocks of region 4 that went home" "$(result down)" 0
