@@ -1,30 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --json and --help. See args.h.
+ * Options into variables. See args.h.
  */
 #include <getopt.h>
 
 #include "args.h"
 
-int args_plain(const struct ctl_command *cmd, int argc, char **argv, bool *json)
+int args_parse(const struct ctl_command *cmd, int argc, char **argv, const struct args_option *options)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
-		{ NULL, 0, NULL, 0 },
-	};
-	static const struct option help_only[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
+	struct option known[ARGS_MAX + 2] = { { "help", no_argument, NULL, 'h' } };
+	int opt, at = 0;
 
-	while ((opt = getopt_long(argc, argv, "h", json ? options : help_only, NULL)) != -1) {
+	for (u32 i = 0; i < ARGS_MAX && options[i].name; i++)
+		known[i + 1] = (struct option){
+			options[i].name, options[i].text ? required_argument : no_argument, NULL, 0,
+		};
+	while ((opt = getopt_long(argc, argv, "h", known, &at)) != -1) {
 		if (opt == 'h')
 			return ctl_help(cmd);
-		if (opt != 'j' || !json)
+		if (opt == '?')
 			return ctl_usage(cmd, "wrong option");
-		*json = true;
+		if (options[at - 1].text)
+			*options[at - 1].text = optarg;
+		else
+			*options[at - 1].flag = true;
 	}
 	return ARGS_GO_ON;
+}
+
+int args_plain(const struct ctl_command *cmd, int argc, char **argv, bool *json)
+{
+	const struct args_option options[] = { { .name = "json", .flag = json }, { .name = NULL } };
+
+	return args_parse(cmd, argc, argv, options);
+}
+
+int args_one_volume(const struct ctl_command *cmd, int argc, char **argv, const struct args_option *options)
+{
+	int r = args_parse(cmd, argc, argv, options);
+
+	if (r == ARGS_GO_ON && argc - optind != 1)
+		return ctl_usage(cmd, "name one volume");
+	return r;
 }

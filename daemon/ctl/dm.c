@@ -231,6 +231,22 @@ int dm_volumes(struct dm_volume **list, u32 *nr)
 	return 0;
 }
 
+int dm_named(struct dm_volume *volume, const char *name)
+{
+	const struct dm_volume *found;
+	struct dm_volume *list;
+	u32 nr;
+	int r = dm_volumes(&list, &nr);
+
+	if (r)
+		return r;
+	found = dm_find(list, nr, name);
+	if (found)
+		*volume = *found;
+	free(list);
+	return found ? 0 : -ENODEV;
+}
+
 /* ---- changing ------------------------------------------------------------------------- */
 
 static int run_and_wait(struct dm_task *dmt)

@@ -30,6 +30,9 @@ int dm_volumes(struct dm_volume **list, u32 *nr);
 /* By name or UUID; NULL after a message. */
 const struct dm_volume *dm_find(const struct dm_volume *list, u32 nr, const char *name);
 
+/* That one alone, copied. 0, or -errno after a message. */
+int dm_named(struct dm_volume *volume, const char *name);
+
 /* 1: there, 0: not, -errno after a message. Any device-mapper device. */
 int dm_exists(const char *name);
 

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "move.h"
 #include "names.h"
 #include "tally.h"
@@ -235,56 +236,34 @@ static const char help_text[] =
 static int run_on(const char *name, const char *from, const char *to, const char *codec, bool back, bool json)
 {
 	struct evacuate e = { 0 };
-	struct dm_volume *list;
-	u32 nr;
-	int r = CTL_PROBLEM, tier;
+	struct dm_volume volume;
+	int r, tier;
 
-	if (dm_volumes(&list, &nr))
+	if (dm_named(&volume, name))
 		return CTL_PROBLEM;
-	e.volume = dm_find(list, nr, name);
-	if (e.volume) {
-		tier = tiers_find(e.volume, from, e.tiers);
-		e.nr_tiers = tiers_read(e.volume, e.tiers);
-		e.from = (u32)tier;
-		r = tier < 0 ? CTL_USAGE : refuse_source(&e);
-		if (!r && back) {
-			r = undo(&e);
-		} else if (!r) {
-			r = choose_target(&e, to);
-			if (!r)
-				r = evacuate(&e, codec, json);
-		}
-	}
-	free(list);
-	return r;
+	e.volume = &volume;
+	tier = tiers_find(e.volume, from, e.tiers);
+	e.nr_tiers = tiers_read(e.volume, e.tiers);
+	e.from = (u32)tier;
+	r = tier < 0 ? CTL_USAGE : refuse_source(&e);
+	if (r || back)
+		return r ? r : undo(&e);
+	r = choose_target(&e, to);
+	return r ? r : evacuate(&e, codec, json);
 }
 
 static int evacuate_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "to", required_argument, NULL, 't' },
-		{ "codec", required_argument, NULL, 'c' },
-		{ "undo", no_argument, NULL, 'u' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *to = NULL, *codec = NULL;
 	bool back = false, json = false;
-	int opt;
+	const struct args_option options[] = {
+		{ .name = "to", .text = &to }, { .name = "codec", .text = &codec },
+		{ .name = "undo", .flag = &back }, { .name = "json", .flag = &json }, { .name = NULL },
+	};
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 't')
-			to = optarg;
-		if (opt == 'c')
-			codec = optarg;
-		back |= opt == 'u';
-		json |= opt == 'j';
-	}
+	if (r != ARGS_GO_ON)
+		return r;
 	if (argc - optind != 2)
 		return ctl_usage(cmd, "name a volume and one of its tiers");
 	return run_on(argv[optind], argv[optind + 1], to, codec, back, json);

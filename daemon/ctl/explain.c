@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "ask.h"
 #include "names.h"
 #include "orders.h"
@@ -334,26 +335,16 @@ static int explain_words(const struct ctl_command *cmd, char **word, int nr, con
 
 static int explain_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "socket", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *socket_path = ASK_SOCKET;
 	bool json = false;
-	int opt;
+	const struct args_option options[] = {
+		{ .name = "socket", .text = &socket_path }, { .name = "json", .flag = &json },
+		{ .name = NULL },
+	};
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 's')
-			socket_path = optarg;
-		json |= opt == 'j';
-	}
-	return explain_words(cmd, argv + optind, argc - optind, socket_path, json);
+	return r != ARGS_GO_ON ? r :
+	       explain_words(cmd, argv + optind, argc - optind, socket_path, json);
 }
 
 const struct ctl_command ctl_explain_command = {

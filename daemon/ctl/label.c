@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "args.h"
 #include "find.h"
 #include "names.h"
 
@@ -82,24 +83,17 @@ static int show(char *path, int as)
 
 static int label_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "udev", no_argument, NULL, 'u' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	bool json = false, udev = false;
+	const struct args_option options[] = {
+		{ .name = "json", .flag = &json }, { .name = "udev", .flag = &udev }, { .name = NULL },
 	};
-	int opt, as = 0;
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		as = opt;
-	}
+	if (r != ARGS_GO_ON)
+		return r;
 	if (argc - optind != 1)
 		return ctl_usage(cmd, "name one device");
-	return show(argv[optind], as);
+	return show(argv[optind], udev ? 'u' : json ? 'j' : 0);
 }
 
 const struct ctl_command ctl_label_command = {

@@ -40,6 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "compare.h"
 #include "device.h"
 #include "find.h"
@@ -65,28 +66,24 @@ struct leave {
 static int refuse_volume(const struct leave *l)
 {
 	struct ctl_tier tiers[TERRACE_MAX_TIERS];
-	struct dm_volume *list;
-	const struct dm_volume *v;
-	int r = 0;
+	struct dm_volume v;
+	int r = CTL_OK;
 	u32 nr;
 
-	if (dm_volumes(&list, &nr))
+	if (dm_named(&v, l->relay.name))
 		return CTL_PROBLEM;
-	v = dm_find(list, nr, l->relay.name);
-	if (!v || v->suspended || v->read_only) {
-		r = CTL_PROBLEM;
-		if (v)
-			ctl_error("volume '%s' is %s", v->name, v->suspended ? "suspended" : "read-only");
+	if (v.suspended || v.read_only) {
+		ctl_error("volume '%s' is %s", v.name, v.suspended ? "suspended" : "read-only");
+		return CTL_PROBLEM;
 	}
-	nr = r ? 0 : tiers_read(v, tiers);
+	nr = tiers_read(&v, tiers);
 	for (u32 t = 0; t < nr; t++) {
 		if (!tiers[t].missing)
 			continue;
 		ctl_error("tier %u of volume '%s' is missing: not all of it can be copied; terracectl salvage reads out what is left",
-			  t, v->name);
+			  t, v.name);
 		r = CTL_PROBLEM;
 	}
-	free(list);
 	return r;
 }
 
@@ -446,33 +443,17 @@ static const char help_text[] =
 
 static int leave_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "to", required_argument, NULL, 't' },
-		{ "undo", no_argument, NULL, 'u' },
-		{ "yes", no_argument, NULL, 'y' },
-		{ "force", no_argument, NULL, 'f' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct leave l = { 0 };
 	bool back = false;
-	int opt;
+	const struct args_option options[] = {
+		{ .name = "to", .text = &l.to }, { .name = "undo", .flag = &back },
+		{ .name = "yes", .flag = &l.yes }, { .name = "force", .flag = &l.force },
+		{ .name = "json", .flag = &l.json }, { .name = NULL },
+	};
+	int r = args_one_volume(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 't')
-			l.to = optarg;
-		back |= opt == 'u';
-		l.yes |= opt == 'y';
-		l.force |= opt == 'f';
-		l.json |= opt == 'j';
-	}
-	if (argc - optind != 1)
-		return ctl_usage(cmd, "name one volume");
+	if (r != ARGS_GO_ON)
+		return r;
 	if (!l.to == !back)
 		return ctl_usage(cmd, "%s", back ? "--undo needs no --to" : "where to? --to DEVICE");
 	return leave_volume(&l, argv[optind], back);

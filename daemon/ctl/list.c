@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "find.h"
 #include "names.h"
 #include "term.h"
@@ -165,23 +166,14 @@ static int list_volumes(bool names, bool json)
 
 static int list_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "names", no_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	bool json = false, names = false;
-	int opt;
+	const struct args_option options[] = {
+		{ .name = "json", .flag = &json }, { .name = "names", .flag = &names }, { .name = NULL },
+	};
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		json |= opt == 'j';
-		names |= opt == 'n';
-	}
+	if (r != ARGS_GO_ON)
+		return r;
 	if (optind < argc)
 		return ctl_usage(cmd, "'%s': list takes no arguments; terracectl status NAME shows one",
 				 argv[optind]);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "move.h"
 #include "names.h"
 #include "runs.h"
@@ -195,28 +196,17 @@ static const char move_help[] =
 
 static int move_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "to", required_argument, NULL, 't' },
-		{ "codec", required_argument, NULL, 'c' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *to = NULL, *codec = NULL;
 	bool json = false;
+	const struct args_option options[] = {
+		{ .name = "to", .text = &to }, { .name = "codec", .text = &codec },
+		{ .name = "json", .flag = &json }, { .name = NULL },
+	};
 	struct runs runs;
-	int opt, r;
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 'j')
-			json = true;
-		else
-			*(opt == 't' ? &to : &codec) = optarg;
-	}
+	if (r != ARGS_GO_ON)
+		return r;
 	if (!to)
 		return ctl_usage(cmd, "where to? --to TIER");
 	r = runs_check_words(cmd, argc - optind, argv + optind);

@@ -124,26 +124,15 @@ static const char pin_help[] =
 
 static int pin_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "slow", no_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	bool slow = false, json = false;
+	const struct args_option options[] = {
+		{ .name = "slow", .flag = &slow }, { .name = "json", .flag = &json }, { .name = NULL },
 	};
-	u32 what = TERRACE_RANGE_PIN_FAST;
-	bool json = false;
-	int opt;
+	int r = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 's')
-			what = TERRACE_RANGE_PIN_SLOW;
-		json |= opt == 'j';
-	}
-	return pin_words(cmd, argc - optind, argv + optind, what, json);
+	return r != ARGS_GO_ON ? r :
+	       pin_words(cmd, argc - optind, argv + optind,
+			 slow ? TERRACE_RANGE_PIN_SLOW : TERRACE_RANGE_PIN_FAST, json);
 }
 
 static const char unpin_help[] =

@@ -98,10 +98,8 @@ static int from_volume(struct relay *relay, const struct dm_volume *v)
 
 int relay_find(struct relay *relay, const char *name)
 {
-	const struct dm_volume *v;
-	struct dm_volume *list = NULL;
+	struct dm_volume v;
 	struct dm_line line;
-	u32 nr = 0;
 	int r;
 
 	memset(relay, 0, sizeof(*relay));
@@ -111,20 +109,15 @@ int relay_find(struct relay *relay, const char *name)
 	if (relay->begun)
 		r = recall(relay);
 	else
-		r = dm_volumes(&list, &nr);
+		r = dm_named(&v, name);
 	if (relay->begun && r)
 		ctl_error("'%s' is there, but " FOLDER "/%s.relay is not: it was not made by terracectl",
 			  relay->below, name);
 	if (r || relay->begun)
 		return r;
-	v = dm_find(list, nr, name);
-	r = v ? from_volume(relay, v) : -ENODEV;
-	if (v) {
-		snprintf(relay->name, sizeof(relay->name), "%s", v->name);
-		snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", v->name);
-	}
-	free(list);
-	return r;
+	snprintf(relay->name, sizeof(relay->name), "%s", v.name);
+	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", v.name);
+	return from_volume(relay, &v);
 }
 
 /* ---- down ---------------------------------------------------------------------------------- */

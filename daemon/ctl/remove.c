@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "activate.h"
+#include "args.h"
 #include "device.h"
 #include "names.h"
 #include "term.h"
@@ -101,25 +102,14 @@ static int remove_volume(const struct found *found, const struct found_volume *v
 
 static int remove_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "yes", no_argument, NULL, 'y' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct found_volume *v;
 	struct found found;
 	bool yes = false;
-	int opt, r;
+	const struct args_option options[] = { { .name = "yes", .flag = &yes }, { .name = NULL } };
+	int r = args_one_volume(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "yh", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt != 'y')
-			return ctl_usage(cmd, "wrong option");
-		yes = true;
-	}
-	if (argc - optind != 1)
-		return ctl_usage(cmd, "name one volume");
+	if (r != ARGS_GO_ON)
+		return r;
 	find_volumes(&found, NULL, 0);
 	v = find_named(&found, argv[optind]);
 	r = v ? remove_volume(&found, v, yes) : CTL_PROBLEM;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "args.h"
 #include "interrupt.h"
 #include "names.h"
 #include "sample.h"
@@ -275,49 +276,34 @@ static int parse_seconds(const struct ctl_command *cmd, const char *name, const 
 
 static int run_report(struct report *p, const char *name)
 {
-	const struct dm_volume *v;
-	struct dm_volume *list;
+	struct dm_volume v;
 	int r = CTL_PROBLEM;
-	u32 nr;
 
-	if (dm_volumes(&list, &nr))
+	if (dm_named(&v, name))
 		return CTL_PROBLEM;
-	v = dm_find(list, nr, name);
-	if (v && !record(p, v) && !write_page(p, v)) {
+	if (!record(p, &v) && !write_page(p, &v)) {
 		say(p);
 		r = CTL_OK;
 	}
 	free(p->sample);
-	free(list);
 	return r;
 }
 
 static int report_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct report p = { .seconds = 60 };
-	int opt, r = 0;
+	const char *seconds = NULL, *every = NULL;
+	const struct args_option options[] = {
+		{ .name = "output", .text = &p.output }, { .name = "seconds", .text = &seconds },
+		{ .name = "every", .text = &every }, { .name = "json", .flag = &p.json }, { .name = NULL },
+	};
+	int r = args_parse(cmd, argc, argv, options);
 
-	while (!r && (opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 'o')
-			p.output = optarg;
-		if (opt == 's')
-			r = parse_seconds(cmd, "seconds", optarg, &p.seconds);
-		if (opt == 'e')
-			r = parse_seconds(cmd, "every", optarg, &p.every);
-		p.json |= opt == 'j';
-	}
+	if (r != ARGS_GO_ON)
+		return r;
+	r = seconds ? parse_seconds(cmd, "seconds", seconds, &p.seconds) : 0;
+	if (!r && every)
+		r = parse_seconds(cmd, "every", every, &p.every);
 	if (r)
 		return r;
 	if (argc - optind != 1)

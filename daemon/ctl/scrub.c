@@ -159,22 +159,14 @@ static const char scrub_help[] =
 
 static int scrub_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	const struct dm_volume *v;
-	struct dm_volume *list;
 	bool json = false;
-	u32 nr;
-	int r = args_plain(cmd, argc, argv, &json);
+	const struct args_option options[] = { { .name = "json", .flag = &json }, { .name = NULL } };
+	struct dm_volume v;
+	int r = args_one_volume(cmd, argc, argv, options);
 
 	if (r != ARGS_GO_ON)
 		return r;
-	if (argc - optind != 1)
-		return ctl_usage(cmd, "name one volume");
-	if (dm_volumes(&list, &nr))
-		return CTL_PROBLEM;
-	v = dm_find(list, nr, argv[optind]);
-	r = v ? scrub_volume(v, json) : CTL_PROBLEM;
-	free(list);
-	return r;
+	return dm_named(&v, argv[optind]) ? CTL_PROBLEM : scrub_volume(&v, json);
 }
 
 const struct ctl_command ctl_scrub_command = {

@@ -329,23 +329,17 @@ static int set_run(const struct ctl_command *cmd, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct dm_volume *active;
-	const struct dm_volume *v;
-	int opt, r = CTL_PROBLEM;
-	u32 nr;
+	struct dm_volume v;
+	int opt;
 
 	while ((opt = getopt_long(argc, argv, "+h", options, NULL)) != -1)
 		return opt == 'h' ? ctl_help(cmd) : ctl_usage(cmd, "wrong option");
 	if (optind == argc || argc - optind > 3)
 		return ctl_usage(cmd, "%s", optind == argc ? "no volume given" : "too many arguments");
-	if (dm_volumes(&active, &nr))
+	if (dm_named(&v, argv[optind]))
 		return CTL_PROBLEM;
-	v = dm_find(active, nr, argv[optind]);
-	if (v)
-		r = set_tunable(active + (v - active), argc - optind > 1 ? argv[optind + 1] : NULL,
-				argc - optind > 2 ? argv[optind + 2] : NULL);
-	free(active);
-	return r;
+	return set_tunable(&v, argc - optind > 1 ? argv[optind + 1] : NULL,
+			   argc - optind > 2 ? argv[optind + 2] : NULL);
 }
 
 const struct ctl_command ctl_status_command = {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "ask.h"
 #include "interrupt.h"
 #include "names.h"
@@ -211,48 +212,31 @@ static const char help_text[] =
 
 static int top_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "once", no_argument, NULL, 'o' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "socket", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct top top = { .every = 1, .once = !isatty(STDOUT_FILENO), .socket_path = ASK_SOCKET };
-	const struct dm_volume *v;
+	const char *every = NULL;
+	const struct args_option options[] = {
+		{ .name = "once", .flag = &top.once }, { .name = "every", .text = &every },
+		{ .name = "socket", .text = &top.socket_path }, { .name = "json", .flag = &top.json },
+		{ .name = NULL },
+	};
 	struct sampler sampler;
-	struct dm_volume *list;
+	struct dm_volume v;
 	char *end;
-	int opt, r = CTL_PROBLEM;
-	u32 nr;
+	int r = args_one_volume(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 's')
-			top.socket_path = optarg;
-		if (opt == 'e') {
-			top.every = strtod(optarg, &end);
-			if (*end || !(top.every >= 0.1 && top.every <= 3600))
-				return ctl_usage(cmd, "--every %s: seconds, from 0.1 to 3600", optarg);
-		}
-		top.json |= opt == 'j';
-		top.once |= opt == 'o' || opt == 'j';
+	if (r != ARGS_GO_ON)
+		return r;
+	if (every) {
+		top.every = strtod(every, &end);
+		if (*end || !(top.every >= 0.1 && top.every <= 3600))
+			return ctl_usage(cmd, "--every %s: seconds, from 0.1 to 3600", every);
 	}
-	if (argc - optind != 1)
-		return ctl_usage(cmd, "name one volume");
-	if (dm_volumes(&list, &nr))
+	top.once |= top.json;
+	if (dm_named(&v, argv[optind]) || sampler_open(&sampler, &v))
 		return CTL_PROBLEM;
-	v = dm_find(list, nr, argv[optind]);
-	if (v && !sampler_open(&sampler, v)) {
-		interrupt_watch();
-		r = watch(&top, &sampler);
-		sampler_close(&sampler);
-	}
-	free(list);
+	interrupt_watch();
+	r = watch(&top, &sampler);
+	sampler_close(&sampler);
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "args.h"
 #include "dm.h"
 #include "interrupt.h"
 #include "sense/trace.h"
@@ -136,53 +137,30 @@ static const char help_text[] =
 "Example:\n"
 "  terracectl trace record --seconds 3600 --output db.trace db\n";
 
-static int run_on(struct record *r, const char *name)
-{
-	const struct dm_volume *v;
-	struct dm_volume *list;
-	u32 nr;
-	int result;
-
-	if (dm_volumes(&list, &nr))
-		return CTL_PROBLEM;
-	v = dm_find(list, nr, name);
-	result = v ? record_volume(r, v) : CTL_PROBLEM;
-	free(list);
-	return result;
-}
-
 static int trace_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct record r = { .seconds = 60 };
+	const char *seconds = NULL;
+	const struct args_option options[] = {
+		{ .name = "output", .text = &r.output }, { .name = "seconds", .text = &seconds },
+		{ .name = "json", .flag = &r.json }, { .name = NULL },
+	};
+	struct dm_volume v;
 	char *end;
-	int opt;
+	int result = args_parse(cmd, argc, argv, options);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == 'h')
-			return ctl_help(cmd);
-		if (opt == '?')
-			return ctl_usage(cmd, "wrong option");
-		if (opt == 'o')
-			r.output = optarg;
-		r.json |= opt == 'j';
-		if (opt != 's')
-			continue;
-		r.seconds = strtod(optarg, &end);
+	if (result != ARGS_GO_ON)
+		return result;
+	if (seconds) {
+		r.seconds = strtod(seconds, &end);
 		if (*end || !(r.seconds >= 0.1 && r.seconds <= 10e6))
-			return ctl_usage(cmd, "--seconds %s: from 0.1 on", optarg);
+			return ctl_usage(cmd, "--seconds %s: from 0.1 on", seconds);
 	}
 	if (argc - optind != 2 || strcmp(argv[optind], "record"))
 		return ctl_usage(cmd, "say 'record' and name one volume");
 	if (!r.output)
 		return ctl_usage(cmd, "where to? --output FILE");
-	return run_on(&r, argv[optind + 1]);
+	return dm_named(&v, argv[optind + 1]) ? CTL_PROBLEM : record_volume(&r, &v);
 }
 
 const struct ctl_command ctl_trace_command = {
