@@ -4,7 +4,7 @@
 
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, msc_tunables, append_debt, 0.25, 0.0, 4.0,
-		"share of the later merge that one append is charged for"),
+		"share of the later merge that one append is charged for, and that merge no more"),
 	TUNABLE(TUNABLE_DOUBLE, msc_tunables, wear_price, 1.0, 0.01, 1000.0,
 		"price of writing to the lower tier, 1 = a healthy drive"),
 	TUNABLE(TUNABLE_DOUBLE, msc_tunables, min_cost, 0.05, 0.001, 1.0,
@@ -18,43 +18,43 @@ double msc_merge_cost(double fanout, double overwritten, double pinned)
 }
 
 /*
- * An append leaves the packs alone, but only REGION_PACKS fit: the nearer the
- * region is to its forced merge, the larger the share of it this append carries.
+ * An append leaves the packs alone, but only REGION_PACKS fit: it pays its share of the merge that it brings nearer.
+ * The merge then costs what the appends before it have not paid.  So a region is not spared
+ * for being due: cold blocks that wait take room just the same.
  */
-static double append_cost(const struct region_view *r, double merge_cost, double debt)
+static double merge_share(const struct region_view *r, double debt)
 {
-	double used = (double)r->packs / REGION_PACKS;
+	double paid = r->packs ? debt * (r->packs - 1) : 0;
 
-	return 1.0 + debt * used * (merge_cost - 1.0);
+	return paid < 1 - 1.0 / REGION_PACKS ? 1 - paid : 1.0 / REGION_PACKS;
 }
 
-static double per_block_cost(const struct region_view *r, const struct msc_tunables *t,
-			     double pinned, enum move_mode *mode)
+/* The rewriting to be paid for each block that leaves, and by which mode. */
+static double rewrites_per_block(const struct region_view *r, const struct msc_tunables *t,
+				 double pinned, enum move_mode *mode)
 {
-	double fast = region_fast_blocks(r);
 	double overwritten = r->packed_blocks > 0 ? r->garbage_blocks / r->packed_blocks : 0;
-	double merge = msc_merge_cost(r->packed_blocks / fast, overwritten, pinned);
-	double append = append_cost(r, merge, t->append_debt);
+	double rewrites = msc_merge_cost(r->packed_blocks / region_fast_blocks(r), overwritten, pinned) - 1;
+	double share = merge_share(r, t->append_debt);
 
 	*mode = MOVE_MERGE;
 	/* Without packs there is nothing to merge. */
-	if (r->packs >= REGION_PACKS || (r->packs && append >= merge))
-		return merge;
+	if (r->packs >= REGION_PACKS || (r->packs && t->append_debt >= share))
+		return rewrites * share;
 	*mode = MOVE_APPEND;
-	return append;
+	return rewrites * t->append_debt;
 }
 
 void msc_score(const struct region_view *r, const struct msc_tunables *t, struct msc *out)
 {
 	double fast = region_fast_blocks(r);
-	double pinned, cost;
+	double cost;
 
 	*out = (struct msc){ .score = MSC_SKIP, .mode = MOVE_APPEND };
 	if (fast <= 0 || r->pinned_blocks >= region_fast_blocks(r))
 		return;
-	pinned = r->pinned_blocks / fast;
-	cost = per_block_cost(r, t, pinned, &out->mode);
-	cost *= t->wear_price * r->dirty_blocks / fast;
+	cost = rewrites_per_block(r, t, r->pinned_blocks / fast, &out->mode) + r->dirty_blocks / fast;
+	cost *= r->dirty_blocks ? t->wear_price : 0;
 	out->benefit = r->coldness;
 	out->cost = cost > t->min_cost ? cost : t->min_cost;
 	out->score = out->benefit / out->cost;

@@ -17,10 +17,11 @@
  *
  * Terrace's additions, each neutral at its default in the formula above:
  *  - append: a demotion may add a pack instead of rewriting them.  It costs the
- *    byte itself plus a debt: the later merge it brings nearer.  The cheaper of
- *    the two counts; with all packs used only merge remains.
+ *    byte itself plus a debt: its share of the merge it brings nearer.  That merge
+ *    costs what is left of it.  The cheaper of the two counts; with all packs used
+ *    only merge remains.  A debt of 0 is the formula above.
  *  - wear price: multiplies the cost, so a worn or dear tier moves less.
- *  - clean slots: only the dirty share of the fast blocks costs anything.
+ *  - clean slots: only the dirty ones are written; with none, nothing is.
  */
 #ifndef DECIDE_MSC_H
 #define DECIDE_MSC_H

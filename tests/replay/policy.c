@@ -2,6 +2,7 @@
 /* The replay's loop; see policy.h. */
 #include "policy.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static void defaults(struct policy *p)
 	tunable_defaults(&mapper_tunable_table, &p->mapper_t);
 	tunable_defaults(&bucket_tunable_table, &p->bucket_t);
 	tunable_defaults(&msc_tunable_table, &p->msc_t);
+	if (!p->c.appends)
+		p->msc_t.append_debt = 0;	/* nothing has been paid before: the paper's cost */
 	tunable_defaults(&choose_tunable_table, &p->choose_t);
 	tunable_defaults(&flush_tunable_table, &p->flush_t);
 	tunable_defaults(&watermark_tunable_table, &p->watermark_t);
@@ -242,6 +245,52 @@ static uint64_t carry_out(struct policy *p, const struct choice *c)
 	return used > p->v->fast_used ? used - p->v->fast_used : 0;
 }
 
+/*
+ * What no policy can know: of all regions, by the blocks themselves, the one that frees most for what it writes.
+ * A bound for the eye, greedy and so no proof.
+ */
+static double frees_per_write(struct policy *p, const struct region_view *view, bool merge)
+{
+	double rewritten = view->packed_blocks - view->garbage_blocks, dirty = 0, leaves = 0;
+
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
+		uint64_t block = view->region * REGION_BLOCKS + i;
+
+		if (p->v->place[block] == PLACE_PACKED || is_hot(p, block))
+			continue;
+		leaves++;
+		dirty += p->v->place[block] == PLACE_DIRTY;
+	}
+	return dirty > 0 ? leaves / (dirty * p->v->ratio + rewritten * (merge ? 1 : 1.0 / REGION_PACKS)) : leaves;
+}
+
+static int choose_knowing_all(struct policy *p, struct choice *c)
+{
+	double best = 0;
+
+	for (uint32_t i = 0; i < p->v->fast_region_count; i++) {
+		struct region_view view;
+		bool merge;
+		double score;
+
+		volume_view(p->v, p->v->fast_regions[i], &view);
+		merge = !p->c.appends || view.packs >= REGION_PACKS;
+		score = frees_per_write(p, &view, merge);
+		if (score <= best)
+			continue;
+		best = score;
+		*c = (struct choice){ .view = view, .score = score, .msc.mode = merge ? MOVE_MERGE : MOVE_APPEND };
+	}
+	return best > 0 ? 0 : -ENOENT;
+}
+
+static int choose(struct policy *p, struct choice *c)
+{
+	if (p->c.knows_all)
+		return choose_knowing_all(p, c);
+	return choose_region(c, p->c.rule, &p->choose_t, &p->msc_t, p->v->fast_region_count, view_region, p, &p->prng);
+}
+
 static void demote(struct policy *p, uint64_t blocks)
 {
 	uint64_t freed = 0;
@@ -249,8 +298,7 @@ static void demote(struct policy *p, uint64_t blocks)
 	for (uint32_t i = 0; freed < blocks && i < ATTEMPTS; i++) {
 		struct choice c;
 		double start = now_ns();
-		int err = choose_region(&c, p->c.rule, &p->choose_t, &p->msc_t,
-					p->v->fast_region_count, view_region, p, &p->prng);
+		int err = choose(p, &c);
 
 		p->choice_ns += now_ns() - start;
 		p->choices++;

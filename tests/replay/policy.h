@@ -26,6 +26,7 @@
 struct policy_config {
 	enum heat_kind heat;
 	enum choose_rule rule;
+	bool knows_all;		/* instead of the rule: sees every block of every region */
 	const char *ralt_directory;
 	double tracked_share;
 	uint32_t cache_blocks;	/* promotion cache */

@@ -7,7 +7,7 @@
  *	load=zipf|hotspot|uniform|shift|grow|shrink|trace	(trace: stdin, see trace.c)
  *	keys=hashed|clustered	blocks=N	fast=SHARE	hot=SHARE	seed=N
  *	stages=N	accesses=N (per stage)	writes=SHARE	windows=N (printed per stage)
- *	heat=ralt|clock|lru	rule=precise|approx|random|oldest|hotrap
+ *	heat=ralt|clock|lru	rule=precise|approx|random|oldest|hotrap	knows_all=0|1 (instead)
  *	tracked=SHARE	cache=BLOCKS	first_sight=0|1	fill=SHARE	flush=0|1	appends=0|1
  *	ralt.NAME=VALUE		any tunable of RALT
  *	dir=DIRECTORY		for RALT's files
@@ -89,6 +89,8 @@ static bool set_policy(struct policy_config *c, const char *key, const char *val
 		c->fill = atof(value);
 	else if (!strcmp(key, "flush"))
 		c->flush = atoi(value);
+	else if (!strcmp(key, "knows_all"))
+		c->knows_all = atoi(value);
 	else if (!strcmp(key, "appends"))
 		c->appends = atoi(value);
 	else if (!strcmp(key, "dir"))

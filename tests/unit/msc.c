@@ -28,7 +28,7 @@ static void coldness_divides_as_reals(void **state)
  * 4 fast blocks with clocks 0, 1, 3, 3: coldness 1 + 1/2 + 1/4 + 1/4 = 2.
  * Packed 8 blocks, 2 of them garbage: F = 8/4 = 2, o = 2/8 = 0.25.
  * 2 of 4 pinned: p = 0.5.  All four packs used, so only merge is possible:
- * cost = 2 * 1.75 / 0.5 + 1 = 8;  MSC = 2 / 8 = 0.25.
+ * cost = 2 * 1.75 / 0.5 + 1 = 8;  MSC = 2 / 8 = 0.25, where appends pay no debt.
  */
 static struct region_view example(void)
 {
@@ -39,9 +39,17 @@ static struct region_view example(void)
 	};
 }
 
-static void merge_by_hand(void **state)
+static struct msc_tunables no_debt(void)
 {
 	struct msc_tunables t = defaults();
+
+	t.append_debt = 0;
+	return t;
+}
+
+static void merge_by_hand(void **state)
+{
+	struct msc_tunables t = no_debt();
 	struct region_view r = example();
 	struct msc m;
 
@@ -54,7 +62,10 @@ static void merge_by_hand(void **state)
 	assert_int_equal(m.mode, MOVE_MERGE);
 }
 
-/* Same region with 2 of 4 packs: append = 1 + 0.25 * 2/4 * (8 - 1) = 1.875 < 8. */
+/*
+ * Same region with 2 of 4 packs: an append is charged 1 + 0.25 * 7 = 2.75, a merge now, after one such
+ * append, 1 + 0.75 * 7 = 6.25.  With 4 packs three have been paid: 1 + 0.25 * 7.
+ */
 static void append_by_hand(void **state)
 {
 	struct msc_tunables t = defaults();
@@ -65,13 +76,22 @@ static void append_by_hand(void **state)
 	r.packs = 2;
 	msc_score(&r, &t, &m);
 	assert_int_equal(m.mode, MOVE_APPEND);
-	assert_near(m.cost, 1.875, 1e-12);
-	assert_near(m.score, 2 / 1.875, 1e-12);
-	/* A debt of 4: 1 + 4 * 2/4 * 7 = 15 > 8, so merging is the cheaper one. */
-	t.append_debt = 4;
+	assert_near(m.cost, 2.75, 1e-12);
+	assert_near(m.score, 2 / 2.75, 1e-12);
+	/* Half of it an append: the merge, of which half is left, is no dearer. */
+	t.append_debt = 0.5;
 	msc_score(&r, &t, &m);
 	assert_int_equal(m.mode, MOVE_MERGE);
-	assert_near(m.cost, 8, 1e-12);
+	assert_near(m.cost, 4.5, 1e-12);
+	t.append_debt = 0.25;
+	r.packs = 4;
+	msc_score(&r, &t, &m);
+	assert_int_equal(m.mode, MOVE_MERGE);
+	assert_near(m.cost, 2.75, 1e-12);
+	/* However great the debt, a merge is never for nothing. */
+	t.append_debt = 4;
+	msc_score(&r, &t, &m);
+	assert_near(m.cost, 2.75, 1e-12);
 }
 
 static void nothing_below_costs_just_the_write(void **state)
@@ -102,10 +122,10 @@ static void p_of_1_and_no_fast_blocks_are_skipped(void **state)
 	assert_near(hotrap_score(&r), MSC_SKIP, 0);
 }
 
-/* Half of the example's blocks clean: cost 8 * 2/4 = 4, score 0.5; all clean: the floor 0.05. */
+/* Half of the example's blocks clean: the packs are rewritten all the same, 7 + 2/4; all clean: the floor 0.05. */
 static void clean_slots_cost_nothing(void **state)
 {
-	struct msc_tunables t = defaults();
+	struct msc_tunables t = no_debt();
 	struct region_view r = example();
 	struct msc m;
 
@@ -113,8 +133,8 @@ static void clean_slots_cost_nothing(void **state)
 	r.dirty_blocks = 2;
 	r.clean_blocks = 2;
 	msc_score(&r, &t, &m);
-	assert_near(m.cost, 4, 1e-12);
-	assert_near(m.score, 0.5, 1e-12);
+	assert_near(m.cost, 7.5, 1e-12);
+	assert_near(m.score, 2 / 7.5, 1e-12);
 	r.dirty_blocks = 0;
 	r.clean_blocks = 4;
 	msc_score(&r, &t, &m);
@@ -126,7 +146,7 @@ static void clean_slots_cost_nothing(void **state)
 
 static void wear_price_lowers_the_score(void **state)
 {
-	struct msc_tunables t = defaults();
+	struct msc_tunables t = no_debt();
 	struct region_view r = example();
 	struct msc m;
 
