@@ -428,6 +428,40 @@ static void retuning_takes_effect(void **state)
 	sim_remove(s);
 }
 
+/* What the settings that are no tunables change. */
+static uint64_t hot_after(uint32_t cache_blocks, double fill, uint64_t *flushes)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t hot = 0;
+
+	s->c.cache_blocks = cache_blocks;
+	s->c.fill = fill;
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.6, 0);
+	for (uint64_t b = 0; b < BLOCKS; b++)
+		hot += warmth_hot(&s->e.warmth, b);
+	*flushes = s->e.stats.flushes;
+	sim_remove(s);
+	return hot;
+}
+
+static void each_setting_changes_the_outcome(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t plain_flushes, flushes, plain = hot_after(1024, 0.85, &plain_flushes);
+
+	(void)state;
+	assert_true(hot_after(1024, 0.5, &flushes) < plain);
+	hot_after(256, 0.85, &flushes);
+	assert_true(flushes > plain_flushes);
+	s->c.claim = false;
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+	assert_false(s->claimed);
+	assert_true(s->e.stats.demoted > 0);
+	sim_remove(s);
+}
+
 /* Heat of a discarded range is not the heat of what is written there next. */
 static void discards_take_the_heat_away(void **state)
 {
@@ -482,6 +516,59 @@ static void a_full_state_directory_costs_no_moves(void **state)
 	/* Room again: the heat is kept from now on. */
 	sim_hotspot(s, 40000, 2048, 0.8, 0.5);
 	assert_true(s->e.stats.retained > 0);
+	sim_remove(s);
+}
+
+/*
+ * A state directory that cannot be written at all, as on a read-only file system (the superuser may
+ * write to any other).
+ */
+static void a_read_only_state_directory_costs_no_moves(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.directory = "/proc";
+	sim_open(s);
+	assert_non_null(strstr(s->log, "/proc/ralt: the heat store cannot be opened"));
+	assert_non_null(strstr(s->log, "heat is kept in memory"));
+	sim_hotspot(s, 80000, 2048, 0.8, 0.5);
+	assert_int_equal(times(s->log, "/proc/wear cannot be written"), 1);
+	assert_true(s->e.stats.demoted > 100);
+	assert_true(s->v.fast_used < FAST);
+	sim_remove(s);
+}
+
+/* The only clock is monotonic; should it jump all the same, limits hold and moves go on. */
+static void a_clock_that_jumps_does_no_harm(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	const uint64_t day = 86400ull * 1000000000;
+	uint64_t written;
+
+	(void)state;
+	for (int t = 0; t < 2; t++) {
+		s->c.endurance[t].drive_writes_per_day = 1;
+		s->c.budget[t].bytes_per_second = 4 << 20;
+	}
+	s->now_ns = 400 * day;
+	sim_open(s);
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.done > 0);
+	s->now_ns += 3650 * day;
+	written = s->e.stats.written_bytes[1];
+	assert_int_equal(sim_tick(s), 0);
+	/* Ten years save up no more than a day's writes, and one second's bandwidth. */
+	assert_true(s->e.endurance[1].saved <= s->e.endurance[1].capacity * 1.001);
+	sim_hotspot(s, 640, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.written_bytes[1] - written < 32 << 20);
+	s->now_ns -= 3800 * day;
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	written = s->e.stats.done;
+	sim_hotspot(s, 20000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.done > written);
+	assert_int_equal(s->e.stats.failed, 0);
+	assert_true(s->e.endurance[1].saved > 0);
 	sim_remove(s);
 }
 
@@ -622,6 +709,9 @@ int main(void)
 		cmocka_unit_test(retuning_takes_effect),
 		cmocka_unit_test(discards_take_the_heat_away),
 		cmocka_unit_test(a_full_state_directory_costs_no_moves),
+		cmocka_unit_test(a_read_only_state_directory_costs_no_moves),
+		cmocka_unit_test(a_clock_that_jumps_does_no_harm),
+		cmocka_unit_test(each_setting_changes_the_outcome),
 		cmocka_unit_test(damaged_heat_is_set_aside),
 		cmocka_unit_test(a_damaged_account_is_empty),
 		cmocka_unit_test(a_second_loop_is_refused),

@@ -302,6 +302,51 @@ static void quartiles_ascend(void **state)
 	bench_exit(&b);
 }
 
+/* A store of its own with one tunable changed, after a hotspot; false positives among cold blocks in @wrong. */
+static struct ralt_stats store_with(const char *name, double value, int *wrong)
+{
+	struct bench b;
+	struct prng p = { 8 };
+	struct ralt_stats st;
+
+	small(&b);
+	if (name)
+		assert_int_equal(tunable_set(&ralt_tunable_table, &b.config.tunables, name, value), 0);
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	ralt_flush(b.r);
+	finish_work(&b);
+	*wrong = 0;
+	for (uint64_t i = 10000; i < 100000; i++)
+		*wrong += ralt_is_hot(b.r, i);
+	ralt_stats(b.r, &st);
+	bench_exit(&b);
+	return st;
+}
+
+/* Those of the files; those of the hot set are in ralt_tune.c. */
+static void each_tunable_of_the_files_changes_the_outcome(void **state)
+{
+	int plain_wrong, wrong;
+	struct ralt_stats plain = store_with(NULL, 0, &plain_wrong), st;
+
+	(void)state;
+	store_with("bloom_bits", 2, &wrong);
+	assert_true(wrong > 10 * (plain_wrong + 10));
+	st = store_with("buffer_records", 1024, &wrong);
+	assert_true(st.merges < plain.merges);
+	st = store_with("young_runs", 16, &wrong);
+	assert_true(st.records_written < plain.records_written);
+	st = store_with("fanout", 2, &wrong);
+	assert_true(st.records_written != plain.records_written);
+	st = store_with("page_bytes", 65536, &wrong);
+	assert_true(st.bytes_on_disk != plain.bytes_on_disk);
+	st = store_with("tracked_share", 0.5, &wrong);
+	assert_true(st.physical_limit < plain.physical_limit);
+	st = store_with("physical_ratio", 100, &wrong);
+	assert_true(st.physical_limit > plain.physical_limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +358,7 @@ int main(void)
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
 		cmocka_unit_test(quartiles_ascend),
+		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

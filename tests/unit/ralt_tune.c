@@ -251,7 +251,8 @@ static void each_tunable_changes_the_outcome(void **state)
 	/* The first limit is what holds until the first tuning. */
 	assert_true(limit_with("samples", 64) != plain);
 	assert_true(limit_with("evict_share", 0.5) != plain);
-	assert_true(limit_with("alpha", 0.5) != plain || limit_with("tick_share", 2) != plain);
+	assert_true(limit_with("tick_share", 2) != plain);
+	/* alpha is in the scores alone: see the next one. */
 }
 
 /* With a fill share the highest scores count as hot beyond the hot set; below fill_score never. */
@@ -283,6 +284,29 @@ static void filling_takes_the_highest_scores(void **state)
 	tune_step(&w.tune, &w.j, &w.t, &w.sample, w.scratch);
 	assert_false(w.j.fill.set);
 	tear_down(&w);
+}
+
+/* Of two blocks the one accessed in every tick long ago, the other in the last two: alpha says which is the hotter. */
+static void alpha_weighs_the_past(void **state)
+{
+	(void)state;
+	for (int fresh = 0; fresh < 2; fresh++) {
+		struct world w;
+		struct prng p = { 9 };
+		const struct ralt_record *old, *new;
+
+		memset(&w, 0, sizeof(w));
+		tunable_defaults(&ralt_tunable_table, &w.t);
+		assert_int_equal(tunable_set(&ralt_tunable_table, &w.t, "alpha", fresh ? 0.5 : 0.999), 0);
+		start(&w, 2000);
+		for (int i = 0; i < 20000; i++)
+			touch(&w, i < 10000 && i % 20 == 0 ? 7 : i > 19400 && i % 20 == 0 ? 8 : 100 + prng_below(&p, 20000));
+		old = sample_find(&w.sample, 7);
+		new = sample_find(&w.sample, 8);
+		assert_true(old && new);
+		assert_int_equal(ralt_score_now(&w.j, old) > ralt_score_now(&w.j, new), !fresh);
+		tear_down(&w);
+	}
 }
 
 /*
@@ -317,6 +341,7 @@ int main(void)
 		cmocka_unit_test(the_limit_follows_the_hot_set),
 		cmocka_unit_test(the_limit_agrees_at_any_sampling_rate),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
+		cmocka_unit_test(alpha_weighs_the_past),
 		cmocka_unit_test(filling_takes_the_highest_scores),
 		cmocka_unit_test(filling_leaves_room_for_a_new_hotspot),
 	};
