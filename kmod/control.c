@@ -339,12 +339,16 @@ void tr_control_remove(struct terrace *tr)
 
 void tr_control_pause(struct terrace *tr)
 {
-	if (tr->control)
-		flush_work(&tr->control->work);
+	if (!tr->control)
+		return;
+	WRITE_ONCE(tr->control->paused, true);
+	flush_work(&tr->control->work);
 }
 
 void tr_control_resume(struct terrace *tr)
 {
-	if (tr->control)
-		queue_work(tr->order_wq, &tr->control->work);
+	if (!tr->control)
+		return;
+	WRITE_ONCE(tr->control->paused, false);
+	queue_work(tr->order_wq, &tr->control->work);
 }

@@ -26,6 +26,7 @@ struct tr_control {
 	spinlock_t lock;		/* the list, counts and rings of all files */
 	struct list_head orders;
 	struct work_struct work;
+	bool paused;			/* from presuspend to resume */
 	struct tr_client *driver;	/* changes under lock */
 	spinlock_t events_lock;		/* irq: clients, their events */
 	struct list_head clients;

@@ -82,7 +82,7 @@ void tr_control_work(struct work_struct *work)
 	u32 nr, k;
 
 	/* A suspended volume keeps its orders for later. */
-	while (!READ_ONCE(control->tr->stopping) && (nr = take_batch(control, batch))) {
+	while (!READ_ONCE(control->paused) && (nr = take_batch(control, batch))) {
 		/* Not NULL: a stop takes the orders away and waits for this work. */
 		tr_orders_run(control->tr, batch, nr);
 		try_again(control->tr, batch, nr);

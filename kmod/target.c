@@ -7,7 +7,7 @@
  *
  *   ctr        reads and validates; changes nothing, on disk or in a volume
  *   preresume  starts the volume, or takes the live one over
- *   presuspend (noflush) gives waiting bios back
+ *   presuspend stops moves, (noflush) gives waiting bios back
  *   postsuspend commits, checkpoints, leaves the volume clean
  *   dtr        stops the volume if this was its table
  */
@@ -144,19 +144,22 @@ static void terrace_presuspend(struct dm_target *ti)
 
 	if (!tr)
 		return;
+	tr_control_pause(tr);
 	if (dm_noflush_suspending(ti)) {
 		WRITE_ONCE(tr->noflush, true);
 		tr_requeue_waiters(tr);
 	}
 }
 
-/* The suspend did not come about: bios wait for room again. */
+/* The suspend did not come about: bios wait for room again, orders are taken. */
 static void terrace_presuspend_undo(struct dm_target *ti)
 {
 	struct terrace *tr = volume_of(ti);
 
-	if (tr)
-		WRITE_ONCE(tr->noflush, false);
+	if (!tr)
+		return;
+	WRITE_ONCE(tr->noflush, false);
+	tr_control_resume(tr);
 }
 
 static void terrace_postsuspend(struct dm_target *ti)

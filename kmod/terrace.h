@@ -242,7 +242,7 @@ void tr_summary_touch(struct terrace *tr, u64 region);
 /* /dev/terrace/NAME, from a start to a stop of the volume (control.c). Sleep. */
 void tr_control_add(struct terrace *tr);
 void tr_control_remove(struct terrace *tr);
-void tr_control_pause(struct terrace *tr);	/* stopping is set: no order runs any more */
+void tr_control_pause(struct terrace *tr);	/* the order that runs is done, the others wait */
 void tr_control_resume(struct terrace *tr);
 
 /*

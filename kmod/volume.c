@@ -312,7 +312,6 @@ void tr_volume_quiesce(struct terrace *tr)
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
-	tr_control_pause(tr);
 	flush_work(&tr->refill_work);
 	flush_work(&tr->evict_work);
 	cancel_work_sync(&tr->sweep_work);

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Told to queue, a full volume lets its writers wait, and they go on when a discard has made room.
-# vm: mode=functional memory=3G timeout=600 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
 vol_ram 64 256
 # queue_if_full: the writer waits until a discard makes room
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1G
@@ -24,6 +25,19 @@ for ((same = 0; same < 3; )); do	# until it stands still
 done
 check_eq "mode while waiting" "$(vol_get mode)" write
 cmp -n $((16 << 20)) /dev/shm/data "$VOL"		# reads go on
+# a suspend that waits for the writer lets no order begin; given up, it lets them go on
+start dmsetup suspend --noudevsync vol
+suspender=$JOB
+until grep -q dm_wait_for "/proc/$suspender/stack"; do sleep 0.1; done
+give_order() { from_ram orders /dev/terrace/vol move 200 append tier_down=1 > /dev/shm/order || true; }
+start give_order
+order=$JOB
+sleep 2
+kill -0 "$order" 2> /dev/null || die "an order was carried out while the volume was being suspended"
+kill -KILL "$suspender"
+if wait "$suspender"; then die "the volume was suspended with a bio in it"; fi
+wait "$order"
+grep -q ENOENT /dev/shm/order || die "an order of a region without blocks: $(cat /dev/shm/order)"
 blkdiscard -o $((16 << 20)) -l $((96 << 20)) "$VOL" || die "a discard of a full volume failed"
 wait $writer || die "the waiting writer failed: $(cat /dev/shm/dd)"
 cmp -n $((16 << 20)) /dev/shm/data "$VOL"
