@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "act/device.h"
+#include "sense/health.h"
 #include "sense/heat.h"
 #include "sense/trace.h"
 #include "service/service.h"
@@ -104,6 +105,7 @@ static int open_volume(const char *name, const struct settings *settings, struct
 		return err;
 	}
 	*sense = add_sense(name, settings, *out);
+	(*out)->health = health_open(device_major(*out), device_minor(*out));
 	*follow = settings->files ? follow_open(name, settings, *out, device_major(*out), device_minor(*out)) : NULL;
 	return 0;
 }

@@ -113,6 +113,21 @@ struct sense_counts {
 	uint64_t latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];
 };
 
+/* What a tier's drive says of itself; see sense/smart.h. */
+struct port_wear {
+	double written_bytes;	/* over its life, by whomever */
+	uint32_t percent_used;	/* of its rated life, may exceed 100 */
+	uint32_t critical;	/* bits of its warning */
+	int error;		/* of the last attempt, 0 or -errno */
+};
+
+/* Drives that are asked now and then, by a thread of its own: one that hangs holds nobody up. */
+struct health {
+	/* False: no drive that tells, or it has not answered yet. */
+	bool (*wear)(struct health *health, uint32_t tier, struct port_wear *out);
+	void (*close)(struct health *health);
+};
+
 /* A sense of single blocks, to be put behind drain (see sense/). */
 struct sense {
 	/* At most @most accesses since the last call; their number or -errno. */
@@ -133,6 +148,7 @@ struct port {
 	double sampling;		/* share of the accesses that drain() gives, (0, 1] ... */
 	bool slow_always;		/* ... but every slow read */
 	const struct sense *sense;	/* behind drain(); NULL: none */
+	struct health *health;		/* NULL: none; closed with the port */
 };
 
 #endif

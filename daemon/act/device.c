@@ -400,6 +400,8 @@ static void device_close(struct port *port)
 		sampler_close(d->sampler);
 	if (d->sense)
 		d->sense->close(d->sense);
+	if (d->port.health)
+		d->port.health->close(d->port.health);
 	if (d->summary)
 		munmap((void *)d->summary, d->hello.summary_bytes);
 	if (d->ring)

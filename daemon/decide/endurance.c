@@ -11,6 +11,8 @@ static const struct tunable rows[] = {
 		"how many days' writes can be saved up"),
 	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, max_price, 4.0, 1.0, 1000.0,
 		"factor on the price of writing when nothing is saved up"),
+	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, worn_percent, 100.0, 1.0, 256.0,
+		"share of its rated life used, as SMART says, from which on writing has that price too"),
 };
 TUNABLE_TABLE(endurance_tunable_table, "endurance", rows);
 
@@ -23,6 +25,8 @@ void endurance_init(struct endurance *e, const struct endurance_tunables *t, dou
 {
 	e->capacity = capacity_bytes;
 	e->saved = bank(e, t);
+	e->counted = e->percent_used = 0;
+	e->drive_written = -1;
 }
 
 void endurance_step(struct endurance *e, const struct endurance_tunables *t, double seconds,
@@ -33,11 +37,27 @@ void endurance_step(struct endurance *e, const struct endurance_tunables *t, dou
 	if (seconds > 0)
 		e->saved += e->capacity * t->drive_writes_per_day / SECONDS_PER_DAY * seconds;
 	e->saved -= written;
+	e->counted += written;
 	if (e->saved > most)
 		e->saved = most;
 	/* A debt is paid back within the bank's length. */
 	if (e->saved < -most)
 		e->saved = -most;
+}
+
+void endurance_hear(struct endurance *e, const struct endurance_tunables *t, double drive_written,
+		    double percent_used)
+{
+	double more = drive_written - e->drive_written, counted = e->counted;
+
+	e->percent_used = percent_used;
+	if (drive_written == e->drive_written)
+		return;
+	if (e->drive_written >= 0 && more > counted)
+		endurance_step(e, t, 0, more - counted);
+	/* Of what the drive's count does not have yet no more than it has just shown. */
+	e->counted = e->drive_written < 0 || more <= 0 || more > counted ? 0 : counted - more < more ? counted - more : more;
+	e->drive_written = drive_written;
 }
 
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes)
@@ -49,6 +69,8 @@ double endurance_price(const struct endurance *e, const struct endurance_tunable
 {
 	double half = bank(e, t) / 2;
 
+	if (e->percent_used >= t->worn_percent)
+		return t->max_price;
 	if (t->drive_writes_per_day <= 0 || half <= 0 || e->saved >= half)
 		return 1;
 	if (e->saved <= 0)

@@ -24,6 +24,7 @@ struct endurance_tunables {
 	double drive_writes_per_day;	/* 0: no limit */
 	double bank_days;
 	double max_price;
+	double worn_percent;
 };
 
 extern const struct tunable_table endurance_tunable_table;
@@ -31,6 +32,9 @@ extern const struct tunable_table endurance_tunable_table;
 struct endurance {
 	double capacity;	/* bytes */
 	double saved;		/* bytes; below 0: users wrote more than the drive is rated for */
+	double counted;		/* charged here since the drive's own count was last heard */
+	double drive_written;	/* that count; below 0: not heard yet */
+	double percent_used;	/* of its rated life, as the drive says; 0: it says nothing */
 };
 
 /* A full bank, as of a drive that has rested. */
@@ -40,10 +44,17 @@ void endurance_init(struct endurance *e, const struct endurance_tunables *t, dou
 void endurance_step(struct endurance *e, const struct endurance_tunables *t, double seconds,
 		    double written);
 
+/*
+ * The drive's own count of what was written to it, and of its life: what it has beyond what was
+ * counted here, by others or on the drive's other partitions, is charged as well.
+ */
+void endurance_hear(struct endurance *e, const struct endurance_tunables *t, double drive_written,
+		    double percent_used);
+
 /* Whether an order that writes about @bytes may be given. */
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes);
 
-/* Factor of msc's wear_price, 1..max_price. */
+/* Factor of msc's wear_price, 1..max_price; max_price for a drive past worn_percent of its life. */
 double endurance_price(const struct endurance *e, const struct endurance_tunables *t);
 
 #endif

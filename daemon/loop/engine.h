@@ -154,6 +154,8 @@ struct engine {
 	struct port_state judged;	/* when that epoch began */
 	struct budget budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
+	bool told_worn[TERRACE_MAX_RESULT_TIERS];
+	uint32_t told_critical[TERRACE_MAX_RESULT_TIERS];
 	struct brake brake;
 	struct idle idle;
 	double boost;

@@ -118,6 +118,30 @@ static void judge(struct engine *e)
 	tell(e, "demotions", e->governor.down.reason, &e->told_down, e->governor.down.rest);
 }
 
+/* What the drives count themselves; said once, when one is past its rated life or in trouble. */
+static void hear_drive(struct engine *e, uint32_t t)
+{
+	struct port_wear w = { 0 };
+	bool known = e->port->health && e->port->health->wear(e->port->health, t, &w);
+
+	if (!known && w.error && !e->told_worn[t]) {
+		e->told_worn[t] = true;
+		engine_log(e, ENGINE_NOTICE, "tier %u: its drive's SMART log cannot be read (%s): endurance goes by what is counted here",
+			   t, strerror(-w.error));
+	}
+	if (!known)
+		return;
+	endurance_hear(&e->endurance[t], &e->c.endurance[t], w.written_bytes, w.percent_used);
+	if (w.percent_used >= e->c.endurance[t].worn_percent && !e->told_worn[t]) {
+		e->told_worn[t] = true;
+		engine_log(e, ENGINE_WARNING, "tier %u: its drive has used %u %% of its rated life: writing to it has the highest price",
+			   t, w.percent_used);
+	}
+	if (w.critical & ~e->told_critical[t])
+		engine_log(e, ENGINE_WARNING, "tier %u: its drive warns (SMART critical warning 0x%02x)", t, w.critical);
+	e->told_critical[t] |= w.critical;
+}
+
 static void pay_endurance(struct engine *e, double seconds)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
@@ -125,6 +149,7 @@ static void pay_endurance(struct engine *e, double seconds)
 
 		endurance_step(&e->endurance[t], &e->c.endurance[t], seconds,
 			       (double)users * TERRACE_BLOCK_BYTES);
+		hear_drive(e, t);
 	}
 }
 

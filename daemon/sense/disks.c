@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The disks under a volume's tiers, for those who time their requests: from the table line,
+ * The disks under a volume's tiers, for those who time their requests or ask for their wear: from the table line,
  * "META N {DEV CLASS KIND}...", where the kernel writes devices as MAJOR:MINOR.  A partition is
- * timed as its disk; a tier on another stacked device has no requests of its own.
+ * its disk; a tier on another stacked device has no requests of its own.
  */
 #include <libdevmapper.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static uint32_t disk_of(unsigned int major, unsigned int minor)
 		if (f)
 			fclose(f);
 	}
-	return is_there("/sys/dev/block/%u:%u/mq", major, minor) ? major << 20 | minor : 0;
+	return major << 20 | minor;
 }
 
 static int disks_of_table(char *words, uint32_t *disk)
@@ -61,7 +61,7 @@ static void silent(int level, const char *file, int line, int err, const char *f
 	(void)level, (void)file, (void)line, (void)err, (void)format;
 }
 
-int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk)
+int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk)
 {
 	uint64_t start, length;
 	char *type = NULL, *words = NULL;
@@ -79,5 +79,18 @@ int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk)
 			found = disks_of_table(words, disk);
 	}
 	dm_task_destroy(task);
+	return found;
+}
+
+int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk)
+{
+	int found = tier_disks(major, minor, disk);
+
+	for (int tier = 0; tier < TERRACE_HEAT_TIERS; tier++) {
+		if (!disk[tier] || is_there("/sys/dev/block/%u:%u/mq", disk[tier] >> 20, disk[tier] & 0xfffff))
+			continue;
+		disk[tier] = 0;
+		found--;
+	}
 	return found;
 }

@@ -22,7 +22,10 @@
 int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
 	      char *why, size_t bytes);
 
-/* The disks whose requests can be timed: @disk[tier], 0: none.  How many were found. */
+/* The disks of the tiers: @disk[tier] is major << 20 | minor, 0: none.  How many were found. */
+int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk);
+
+/* Those whose requests can be timed. */
 int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 
 /* --- for its test ------------------------------------------------------------------- */

@@ -163,6 +163,18 @@ static struct json_object *heat_json(const struct driver *d)
 	return o;
 }
 
+/* As the drive says itself, where it does. */
+static void drive_json(const struct engine *e, uint32_t t, struct json_object *o)
+{
+	struct port_wear w = { 0 };
+
+	if (!e->port->health || !e->port->health->wear(e->port->health, t, &w))
+		return;
+	real(o, "drive_written_bytes", w.written_bytes);
+	number(o, "drive_percent_used", w.percent_used);
+	number(o, "drive_critical_warning", w.critical);
+}
+
 static struct json_object *tiers_json(const struct engine *e)
 {
 	struct json_object *list = json_object_new_array();
@@ -179,6 +191,7 @@ static struct json_object *tiers_json(const struct engine *e)
 			real(o, "endurance_saved_bytes", e->endurance[t].saved);
 			real(o, "wear_price", endurance_price(&e->endurance[t], &e->c.endurance[t]));
 		}
+		drive_json(e, t, o);
 		json_object_array_add(list, o);
 	}
 	return list;

@@ -163,6 +163,47 @@ static void endurance_is_a_hard_limit(void **state)
 	assert_near(e.saved, -100e9, 1);
 }
 
+/*
+ * The drive's own count: what it has beyond ours is charged, what it does not have yet is not charged twice, and a
+ * count that goes back (another drive) starts anew.
+ */
+static void endurance_hears_the_drive(void **state)
+{
+	struct endurance_tunables t;
+	struct endurance e;
+
+	(void)state;
+	tunable_defaults(&endurance_tunable_table, &t);
+	t.drive_writes_per_day = 0.1;
+	endurance_init(&e, &t, 1e12);
+	endurance_step(&e, &t, 0, 10e9);
+	endurance_hear(&e, &t, 5e12, 3);	/* the first: what was before is not ours */
+	assert_near(e.saved, 90e9, 1);
+	endurance_step(&e, &t, 0, 10e9);
+	endurance_hear(&e, &t, 5e12 + 30e9, 3);	/* 20 GB by others */
+	assert_near(e.saved, 60e9, 1);
+	endurance_step(&e, &t, 0, 10e9);
+	endurance_hear(&e, &t, 5e12 + 36e9, 3);	/* 4 of ours are not in it yet */
+	assert_near(e.saved, 50e9, 1);
+	endurance_hear(&e, &t, 5e12 + 36e9, 3);
+	endurance_hear(&e, &t, 5e12 + 40e9, 3);
+	assert_near(e.saved, 50e9, 1);
+	endurance_hear(&e, &t, 5e12 + 95e9, 3);
+	assert_near(e.saved, -5e9, 1);
+	assert_false(endurance_allows(&e, &t, 4096));
+	endurance_hear(&e, &t, 1e9, 3);
+	assert_near(e.saved, -5e9, 1);
+	endurance_hear(&e, &t, 2e9, 3);
+	assert_near(e.saved, -6e9, 1);
+	/* Past its rated life each write is dear, limit or not. */
+	t.drive_writes_per_day = 0;
+	assert_near(endurance_price(&e, &t), 1, 0);
+	endurance_hear(&e, &t, 2e9, 100);
+	assert_near(endurance_price(&e, &t), t.max_price, 0);
+	t.worn_percent = 120;
+	assert_near(endurance_price(&e, &t), 1, 0);
+}
+
 static void endurance_tunables_change_the_outcome(void **state)
 {
 	struct endurance_tunables t;
@@ -214,6 +255,7 @@ int main(void)
 		cmocka_unit_test(slower_user_io_slows_moves),
 		cmocka_unit_test(brake_tunables_change_the_outcome),
 		cmocka_unit_test(endurance_is_a_hard_limit),
+		cmocka_unit_test(endurance_hears_the_drive),
 		cmocka_unit_test(endurance_tunables_change_the_outcome),
 		cmocka_unit_test(quiet_volumes_get_a_boost),
 	};

@@ -252,6 +252,52 @@ static void endurance_ends_moves(void **state)
 	sim_remove(s);
 }
 
+static uint32_t times(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+		n++;
+	return n;
+}
+
+static struct port_wear told_wear;
+
+static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
+{
+	(void)health;
+	*out = told_wear;
+	out->error = tier == 1 ? 0 : -EACCES;
+	return tier == 1;
+}
+
+/* Who else writes to the drive leaves less for moves; one past its life is told, once. */
+static void the_drives_own_count_ends_moves(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct health health = { .wear = sim_wear };
+	uint64_t orders;
+
+	(void)state;
+	s->c.endurance[1].drive_writes_per_day = 1;
+	s->port.health = &health;
+	told_wear = (struct port_wear){ .written_bytes = 1e12 };
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.5, 0.7);
+	assert_int_equal(s->e.stats.held_by_endurance, 0);
+	assert_int_equal(times(s->log, "tier 0: its drive's SMART log cannot be read (Permission denied)"), 1);
+	told_wear = (struct port_wear){ .written_bytes = 1.1e12, .percent_used = 101, .critical = 4 };
+	assert_int_equal(sim_tick(s), 0);
+	orders = s->e.stats.orders[WHY_ROOM];
+	sim_hotspot(s, 20000, 2048, 0.5, 0.7);
+	assert_true(s->e.stats.held_by_endurance > 0);
+	assert_int_equal(s->e.stats.orders[WHY_ROOM], orders);
+	assert_non_null(strstr(s->log, "tier 1: its drive has used 101 % of its rated life"));
+	assert_non_null(strstr(s->log, "critical warning 0x04"));
+	assert_null(strstr(s->log, "tier 0: its drive has"));
+	sim_remove(s);
+}
+
 /* Moves that slow the users down tenfold are slowed down themselves. */
 static void the_brake_holds_moves_back(void **state)
 {
@@ -485,15 +531,6 @@ static void discards_take_the_heat_away(void **state)
 	}
 }
 
-static uint32_t times(const char *text, const char *what)
-{
-	uint32_t n = 0;
-
-	for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
-		n++;
-	return n;
-}
-
 /* A state directory that takes no more bytes: told once, and moves go on. */
 static void a_full_state_directory_costs_no_moves(void **state)
 {
@@ -697,6 +734,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
+		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(all_hot_stops_moves),

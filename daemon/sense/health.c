@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A thread that asks each drive for its SMART log, every EVERY_SECONDS. An admin command to a drive that hangs takes a
+ * minute to fail; the loop only ever takes the last answer.
+ */
+#include "sense/health.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sense/heat.h"
+#include "sense/smart.h"
+
+#define EVERY_SECONDS	60
+#define STACK_BYTES	(128u << 10)	/* all memory is locked */
+
+struct watcher {
+	struct health health;
+	pthread_t thread;
+	pthread_mutex_t lock;	/* of all below */
+	pthread_cond_t stopped;
+	bool stop;
+	uint32_t disk[TERRACE_HEAT_TIERS];	/* major << 20 | minor; 0: none that tells */
+	bool known[TERRACE_HEAT_TIERS];
+	struct port_wear wear[TERRACE_HEAT_TIERS];
+};
+
+static int ask(uint32_t disk, struct port_wear *out)
+{
+	struct smart smart;
+	int err = disk ? smart_read(disk >> 20, disk & 0xfffff, &smart) : 0;
+
+	if (disk && !err)
+		*out = (struct port_wear){
+			.written_bytes = smart.written_bytes, .percent_used = smart.percent_used,
+			.critical = smart.critical,
+		};
+	return err;
+}
+
+static void look(struct watcher *w)
+{
+	for (int t = 0; t < TERRACE_HEAT_TIERS; t++) {
+		struct port_wear wear;
+		int err = ask(w->disk[t], &wear);
+
+		pthread_mutex_lock(&w->lock);
+		/* A drive that fails to answer once keeps its last answer. */
+		if (w->disk[t] && !err)
+			w->wear[t] = wear;
+		w->wear[t].error = err;
+		w->known[t] |= w->disk[t] && !err;
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
+static bool rest(struct watcher *w)
+{
+	struct timespec until;
+	int err = 0;
+	bool stop;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += EVERY_SECONDS;
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop && !err)
+		err = pthread_cond_timedwait(&w->stopped, &w->lock, &until);
+	stop = w->stop;
+	pthread_mutex_unlock(&w->lock);
+	return !stop;
+}
+
+static void *watch(void *arg)
+{
+	struct watcher *w = arg;
+
+	do
+		look(w);
+	while (rest(w));
+	return NULL;
+}
+
+static bool last_answer(struct health *health, uint32_t tier, struct port_wear *out)
+{
+	struct watcher *w = (struct watcher *)health;
+	bool known = false;
+
+	if (tier >= TERRACE_HEAT_TIERS)
+		return false;
+	pthread_mutex_lock(&w->lock);
+	known = w->known[tier];
+	*out = w->wear[tier];
+	pthread_mutex_unlock(&w->lock);
+	return known;
+}
+
+static void destroy(struct watcher *w)
+{
+	pthread_cond_destroy(&w->stopped);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void finish(struct health *health)
+{
+	struct watcher *w = (struct watcher *)health;
+
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->stopped);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	destroy(w);
+}
+
+/* Signals are for the main thread. */
+static int start(struct watcher *w)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&w->thread, &attr, watch, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+struct health *health_open(unsigned int major, unsigned int minor)
+{
+	struct watcher *w = calloc(1, sizeof(*w));
+	pthread_condattr_t attr;
+	bool any = false;
+
+	if (!w)
+		return NULL;
+	tier_disks(major, minor, w->disk);
+	for (int t = 0; t < TERRACE_HEAT_TIERS; t++) {
+		if (w->disk[t] && !smart_tells(w->disk[t] >> 20, w->disk[t] & 0xfffff))
+			w->disk[t] = 0;
+		any |= w->disk[t] != 0;
+	}
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->stopped, &attr);
+	pthread_condattr_destroy(&attr);
+	w->health = (struct health){ .wear = last_answer, .close = finish };
+	if (any && !start(w))
+		return &w->health;
+	destroy(w);
+	return NULL;
+}
