@@ -98,6 +98,7 @@ static int open_volume(const char *name, const struct settings *settings, struct
 		       const char **sense, struct follow **follow)
 {
 	char why[300];
+	bool unknown;
 	int err = device_open(name, out, why, sizeof(why));
 
 	if (err) {
@@ -105,7 +106,9 @@ static int open_volume(const char *name, const struct settings *settings, struct
 		return err;
 	}
 	*sense = add_sense(name, settings, *out);
-	(*out)->health = health_open(device_major(*out), device_minor(*out));
+	(*out)->health = health_open(device_major(*out), device_minor(*out), &unknown);
+	if (unknown)
+		log_line(LOG_LEVEL_NOTICE, name, "its drives cannot be asked for their wear (that takes CAP_SYS_ADMIN): endurance goes by what is counted here");
 	*follow = settings->files ? follow_open(name, settings, *out, device_major(*out), device_minor(*out)) : NULL;
 	return 0;
 }

@@ -132,15 +132,16 @@ static int start(struct watcher *w)
 	return err;
 }
 
-struct health *health_open(unsigned int major, unsigned int minor)
+struct health *health_open(unsigned int major, unsigned int minor, bool *unknown)
 {
 	struct watcher *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;
 	bool any = false;
 
+	*unknown = false;
 	if (!w)
 		return NULL;
-	tier_disks(major, minor, w->disk);
+	*unknown = !tier_disks(major, minor, w->disk);
 	for (int t = 0; t < TERRACE_HEAT_TIERS; t++) {
 		if (w->disk[t] && !smart_tells(w->disk[t] >> 20, w->disk[t] & 0xfffff))
 			w->disk[t] = 0;

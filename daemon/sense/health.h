@@ -5,7 +5,10 @@
 
 #include "port.h"
 
-/* Of the volume with this device number. NULL: none of its drives tells. */
-struct health *health_open(unsigned int major, unsigned int minor);
+/*
+ * Of the volume with this device number.  NULL: none of its drives tells, or with @unknown true, which drives it has is
+ * not for us to know (the kernel tells that to CAP_SYS_ADMIN alone).
+ */
+struct health *health_open(unsigned int major, unsigned int minor, bool *unknown);
 
 #endif

@@ -54,7 +54,7 @@ if command -v capsh > /dev/null; then
 	LD_LIBRARY_PATH=$RAM/lib capsh --drop=cap_sys_admin -- -c "exec $RAM/terraced --config $CONF --verbose" >> $LOG 2>&1 &
 	daemon=$!
 	until_ "terraced answers" answers
-	until_ "that the log cannot be read is told" logged "tier 1: its drive's SMART log cannot be read"
+	until_ "that the drives cannot be asked is told" logged "its drives cannot be asked for their wear"
 	daemon_stop
 fi
 vol_down
