@@ -29,6 +29,7 @@ serve() {
 mkram fast 64
 mkram back 640 4096
 serve /dev/ram/back
+export VOL_DRIVES=(/dev/ram/fast /dev/nvme0n1)
 cat > $CONF <<-EOF
 	[daemon]
 	state_directory = /dev/shm/state
@@ -52,7 +53,7 @@ daemon_stop
 if command -v capsh > /dev/null; then
 	: > $LOG
 	LD_LIBRARY_PATH=$RAM/lib capsh --drop=cap_sys_admin -- -c "exec $RAM/terraced --config $CONF --verbose" >> $LOG 2>&1 &
-	daemon=$!
+	export daemon=$!
 	until_ "terraced answers" answers
 	until_ "that the drives cannot be asked is told" logged "its drives cannot be asked for their wear"
 	daemon_stop

@@ -29,10 +29,10 @@ oracle_new 1
 daemon_start
 
 no_orders() { [ "$(number under_way)" = 0 ]; }
+# a region that discards or the janitor are busy with is an ordinary answer
 none_failed() {
 	[ "$(number failed)" = 0 ] && return
-	terraced --config $CONF --explain | grep -i fail || true
-	die "$(number failed) orders failed"
+	! terraced --config $CONF --explain | grep '; failed' | grep -v 'Device or resource busy' || die "orders failed"
 }
 load() {	# LOAD SEED
 	local run=(oracle_run --seed "$2" --seconds "$EACH" --threads 2 --depth 8)
