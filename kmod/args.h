@@ -23,6 +23,14 @@ enum tr_tune_id {
 	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
 	TR_TUNE_CACHE_MB,	/* promotion cache, at most; and half of memory_mb */
 	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
+	TR_TUNE_ORDERS_TIER0,	/* orders that read or write tier 0 at once; the others follow */
+	TR_TUNE_ORDERS_TIER1,
+	TR_TUNE_ORDERS_TIER2,
+	TR_TUNE_ORDERS_TIER3,
+	TR_TUNE_ORDERS_TIER4,
+	TR_TUNE_ORDERS_TIER5,
+	TR_TUNE_ORDERS_TIER6,
+	TR_TUNE_ORDERS_TIER7,
 	TR_NR_TUNES,
 };
 

@@ -290,8 +290,8 @@ void tr_control_add(struct terrace *tr)
 	mutex_init(&control->ranges_mutex);
 	INIT_LIST_HEAD(&control->hinting);
 	mutex_init(&control->summary_mutex);
-	INIT_WORK(&control->work, tr_control_work);
 	control->tr = tr;
+	tr_workers_init(control);
 	snprintf(control->name, sizeof(control->name), "terrace-%s", tr->name);
 	snprintf(control->node, sizeof(control->node), "terrace/%s", tr->name);
 	control->misc = (struct miscdevice){
@@ -325,9 +325,8 @@ void tr_control_remove(struct terrace *tr)
 		return;
 	misc_deregister(&control->misc);
 	down_write(&control->alive);
-	tr_cancel(control, NULL, NULL, 0);
-	cancel_work_sync(&control->work);	/* a batch that runs comes to its end */
-	tr_cancel(control, NULL, NULL, 0);
+	tr_cancel(control, NULL, NULL, 0);	/* and nobody queues a worker again */
+	tr_workers_flush(control);
 	tr_summary_exit(tr);
 	WRITE_ONCE(control->tr, NULL);
 	up_write(&control->alive);
@@ -342,7 +341,7 @@ void tr_control_pause(struct terrace *tr)
 	if (!tr->control)
 		return;
 	WRITE_ONCE(tr->control->paused, true);
-	flush_work(&tr->control->work);
+	tr_workers_flush(tr->control);
 }
 
 void tr_control_resume(struct terrace *tr)
@@ -350,5 +349,5 @@ void tr_control_resume(struct terrace *tr)
 	if (!tr->control)
 		return;
 	WRITE_ONCE(tr->control->paused, false);
-	queue_work(tr->order_wq, &tr->control->work);
+	tr_workers_kick(tr->control);
 }

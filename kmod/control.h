@@ -17,6 +17,18 @@
 #define TR_MAX_EVENTS	64		/* kept for one file */
 #define TR_RESULTS_BYTES PAGE_ALIGN(PAGE_SIZE + TR_MAX_ORDERS * sizeof(struct terrace_result))
 
+/* Carries out a batch at a time. As many are at work as the tiers' limits let, and
+ * one more: while one waits for a flush and its commit, the drives have work.
+ */
+struct tr_order_worker {
+	struct work_struct work;
+	struct tr_control *control;
+	u32 nr;				/* orders in batch; control->lock */
+	struct tr_order *batch[TR_ORDER_MOST];
+};
+
+#define TR_ORDER_WORKERS	9	/* limits go up to 8 */
+
 struct tr_control {
 	struct kref users;
 	struct rw_semaphore alive;
@@ -24,8 +36,9 @@ struct tr_control {
 	struct miscdevice misc;
 	char name[TERRACE_NAME_BYTES + 16], node[TERRACE_NAME_BYTES + 16];
 	spinlock_t lock;		/* the list, counts and rings of all files */
-	struct list_head orders;
-	struct work_struct work;
+	struct list_head orders;	/* that no worker has taken */
+	u32 nr_orders;			/* … how many */
+	struct tr_order_worker worker[TR_ORDER_WORKERS];
 	bool paused;			/* from presuspend to resume */
 	struct tr_client *driver;	/* changes under lock */
 	spinlock_t events_lock;		/* irq: clients, their events */
@@ -62,7 +75,10 @@ struct tr_waiter {
 
 /* --- submit.c: orders on their way in, results on their way out -------------- */
 
-void tr_control_work(struct work_struct *work);
+void tr_workers_init(struct tr_control *control);
+void tr_workers_kick(struct tr_control *control);
+/* Those that run come to the end of their batch. */
+void tr_workers_flush(struct tr_control *control);
 /* Copies, checks and queues; submit->done as the manual says. @waiter may be
  * NULL; it is only told of orders that were taken. Sleeps.
  */

@@ -278,12 +278,54 @@ static bool has_dead_pack(const struct tr_order_state *s)
 	return false;
 }
 
-/* Everything before the commit. */
-static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_state *s, struct tr_order_area *area)
+/* The tiers that it will read and write. */
+static u32 tiers_of(const struct tr_order_state *s, const struct terrace_move *ask)
+{
+	u32 i, k, tiers = 0;
+
+	if (!tr_bits_none(s->into))
+		tiers |= BIT(ask->tier_down);
+	if (!tr_bits_none(s->up))
+		tiers |= BIT(ask->tier_up);
+	for (i = 0; i < BLOCKS; i++) {
+		if (!tr_bit(s->into, i) && !tr_bit(s->up, i))
+			continue;
+		if (!s->pack[i])
+			tiers |= BIT(tr_place_tier(s->place[i]));
+		for (k = 0; s->pack[i] && k < s->nr_refs; k++)
+			if (s->ref[k].id == s->pack[i])
+				tiers |= BIT(tr_place_tier(s->ref[k].place));
+	}
+	return tiers;
+}
+
+static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
+			  struct tr_order_area *area)
 {
 	const struct terrace_move *ask = &order->ask;
 	struct terrace_result *result = &order->result;
 	int err, up;
+
+	if (!area)
+		return -ENOMEM;
+	err = tr_order_read(tr, s, area, result);
+	if (!err && !tr_bits_none(s->into))
+		err = s->home ? tr_order_home(tr, s, area, result) :
+				tr_order_pack(tr, s, ask, area, result);
+	if (err || tr_bits_none(s->up))
+		return err;
+	up = tr_order_up(tr, s, ask, area, result);
+	return up == -ENOSPC && tr_order_nr_fresh(s) ? 0 : up;
+}
+
+/* Everything before the commit. */
+static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
+{
+	const struct terrace_move *ask = &order->ask;
+	struct terrace_result *result = &order->result;
+	struct tr_order_area *area;
+	u32 tiers;
+	int err;
 
 	snapshot(s);
 	classify(tr, s, ask);
@@ -295,14 +337,15 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 		result->dropped = tr_bits_count(s->drop);
 		return 0;
 	}
-	err = tr_order_read(tr, s, area, result);
-	if (!err && !tr_bits_none(s->into))
-		err = s->home ? tr_order_home(tr, s, area, result) :
-				tr_order_pack(tr, s, ask, area, result);
-	if (err || tr_bits_none(s->up))
-		return err;
-	up = tr_order_up(tr, s, ask, area, result);
-	return up == -ENOSPC && tr_order_nr_fresh(s) ? 0 : up;
+	tiers = tiers_of(s, ask);
+	if (!tiers)
+		return 0;
+	tr_flight_enter(tr, tiers);
+	area = tr_order_area_get(tr);
+	err = read_and_write(tr, order, s, area);
+	tr_order_area_put(tr, area);
+	tr_flight_leave(tr, tiers);
+	return err;
 }
 
 static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_state *s, int err)
@@ -328,85 +371,51 @@ static void forget_block(void *context, u32 i, const void *data)
 {
 }
 
+/* Reads what lives in the pack; how many blocks of it cannot be read. */
+static u32 scrub_pack(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
+		      const struct tr_pack_ref *ref, struct tr_unpacker *unpacker)
+{
+	struct terrace_result *result = &order->result;
+	u64 mask[TR_LEAF_WORDS] = {};
+	u32 i, bad, nr = 0;
+	int err;
+
+	for (i = 0; i < BLOCKS; i++)
+		if (s->pack[i] == ref->id)
+			tr_bit_set(mask, i);
+	/* Again and again behind each bad block. */
+	while (!tr_bits_none(mask)) {
+		err = tr_unpack_drive(tr, ref, mask, unpacker, forget_block, NULL, &bad);
+		if (!err)
+			break;
+		if (err != -ESTALE && !nr++ && !result->unreadable)
+			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
+		bitmap_clear((unsigned long *)mask, 0, bad + 1);
+	}
+	result->read_bytes[tr_place_tier(ref->place)] += ref->blocks * TERRACE_BLOCK_BYTES;
+	return nr;
+}
+
 static int scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
 {
-	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	struct terrace_result *result = &order->result;
-	u32 k, i, bad;
-	int err, first = 0;
+	struct tr_unpacker *unpacker;
+	u32 k, tiers;
 
 	snapshot(s);
 	result->packs = s->nr_refs;
 	for (k = 0; k < s->nr_refs; k++) {
-		u64 mask[TR_LEAF_WORDS] = {};
-
-		for (i = 0; i < BLOCKS; i++)
-			if (s->pack[i] == s->ref[k].id)
-				tr_bit_set(mask, i);
-		/* Again and again behind each bad block. */
-		while (!tr_bits_none(mask)) {
-			err = tr_unpack_drive(tr, &s->ref[k], mask, unpacker, forget_block, NULL, &bad);
-			if (!err)
-				break;
-			if (err != -ESTALE && !result->unreadable++)
-				result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
-			if (err != -ESTALE)
-				first = first ?: -EIO;
-			bitmap_clear((unsigned long *)mask, 0, bad + 1);
-		}
-		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
-			s->ref[k].blocks * TERRACE_BLOCK_BYTES;
+		tiers = BIT(tr_place_tier(s->ref[k].place));
+		tr_flight_enter(tr, tiers);
+		unpacker = tr_unpacker_get(tr);
+		result->unreadable += scrub_pack(tr, order, s, &s->ref[k], unpacker);
+		tr_unpacker_put(tr, unpacker);
+		tr_flight_leave(tr, tiers);
 	}
-	tr_unpacker_put(tr, unpacker);
-	return first;
+	return result->unreadable ? -EIO : 0;
 }
 
 /* --- batches ------------------------------------------------------------------------------- */
-
-static void area_free(struct tr_order_area *area)
-{
-	if (!area)
-		return;
-	tr_codec_destroy(area->codec);
-	kvfree(area->data);
-	kvfree(area->image);
-	kvfree(area->cluster);
-	kvfree(area);
-}
-
-static struct tr_order_area *area_new(void)
-{
-	struct tr_order_area *area = kvzalloc(sizeof(*area), GFP_KERNEL);
-
-	if (!area)
-		return NULL;
-	area->image_bytes = (BLOCKS + TERRACE_PACK_HEADER_BLOCKS + 1) * TERRACE_BLOCK_BYTES;
-	area->codec = tr_codec_create(true);
-	/* Page by page: nobody else gets this CPU while one piece of it is cleared. */
-	area->data = vmalloc(BLOCKS * TERRACE_BLOCK_BYTES);
-	area->image = vmalloc(area->image_bytes);
-	area->cluster = kvmalloc(TERRACE_BLOCK_BYTES << TERRACE_PACK_MAX_SHIFT, GFP_KERNEL);
-	if (area->codec && area->data && area->image && area->cluster)
-		return area;
-	area_free(area);
-	return NULL;
-}
-
-/* As in move.c: the last one is kept. */
-static struct tr_order_area *area_get(struct terrace *tr)
-{
-	return xchg(&tr->order_area, NULL) ?: area_new();
-}
-
-static void area_put(struct terrace *tr, struct tr_order_area *area)
-{
-	area_free(xchg(&tr->order_area, area));
-}
-
-void tr_orders_forget(struct terrace *tr)
-{
-	area_free(xchg(&tr->order_area, NULL));
-}
 
 static void result_begin(struct tr_order *order)
 {
@@ -492,11 +501,10 @@ static void told(struct terrace *tr, const struct tr_order *order)
 
 void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 {
-	struct tr_order_state *state[TR_ORDER_BATCH] = {};
+	struct tr_order_state *state[TR_ORDER_MOST] = {};
 	/* The janitor is among the callers, and writers may wait for it. */
 	unsigned int noio = memalloc_noio_save();
-	struct tr_order_area *area = area_get(tr);
-	int err[TR_ORDER_BATCH], flushed;
+	int err[TR_ORDER_MOST], flushed;
 	u32 k;
 
 	for (k = 0; k < nr; k++)
@@ -509,10 +517,9 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
 			err[k] = scrub(tr, order[k], state[k]);
 		else
-			err[k] = !area ? -ENOMEM : READ_ONCE(order[k]->cancelled) ? -ECANCELED :
-				 prepare(tr, order[k], state[k], area);
+			err[k] = READ_ONCE(order[k]->cancelled) ? -ECANCELED :
+				 prepare(tr, order[k], state[k]);
 	}
-	area_put(tr, area);
 	/* What was moved was durable: so it must be before its old place goes,
 	 * even if the drive should fail its next flushes.
 	 */

@@ -6,7 +6,8 @@
 #include "../uapi/terrace.h"
 #include "terrace.h"
 
-#define TR_ORDER_BATCH	16
+#define TR_ORDER_BATCH	16	/* orders that share a grace period and a flush … */
+#define TR_ORDER_MOST	64	/* … if most of them read and write nothing */
 
 struct tr_order {
 	struct terrace_move ask;
@@ -21,7 +22,7 @@ struct tr_order {
 
 /* May @ask be carried out on this volume at all? 0 or -EINVAL: malformed. */
 int tr_order_check(const struct terrace_move *ask);
-/* Carries out @nr orders, at most TR_ORDER_BATCH; each has its result then. Sleeps. */
+/* Carries out @nr orders, at most TR_ORDER_MOST; each has its result then. Sleeps. */
 void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr);
 
 #endif

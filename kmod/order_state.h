@@ -32,6 +32,7 @@ struct tr_order_state {
 
 /* Memory for one order at a time. */
 struct tr_order_area {
+	struct list_head list;
 	struct tr_pack_build build;
 	struct tr_codec *codec;
 	void *data;			/* a region, by block */
@@ -64,6 +65,15 @@ static inline bool tr_bits_none(const u64 *map)
 {
 	return bitmap_empty((const unsigned long *)map, BLOCKS);
 }
+
+/* --- order_flight.c: limits of the tiers, memory ------------------------------- */
+
+/* Counts at all of @tiers (bits), once each of them has room. Sleeps. */
+void tr_flight_enter(struct terrace *tr, u32 tiers);
+void tr_flight_leave(struct terrace *tr, u32 tiers);
+/* NULL: no memory. Only while it counts, so that the limits bound it. */
+struct tr_order_area *tr_order_area_get(struct terrace *tr);
+void tr_order_area_put(struct terrace *tr, struct tr_order_area *area);
 
 /* --- order_data.c: everything that is read and written ------------------------ */
 

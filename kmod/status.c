@@ -204,6 +204,16 @@ static const char *tier_missing(struct terrace *tr, struct tr_tier *tier)
 	return tier->missing ? "yes" : "no";
 }
 
+static u64 tier_orders(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->orders);
+}
+
+static u64 tier_orders_most(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->orders_most);
+}
+
 static u64 tier_physical_used(struct terrace *tr, struct tr_tier *tier)
 {
 	return READ_ONCE(tier->physical_used);
@@ -264,6 +274,8 @@ struct tr_word tr_tier_words[] = {
 	NUMBER("reads", " reads=", tier_reads),
 	NUMBER("writes", " writes=", tier_writes),
 	TEXT("missing", " missing=", tier_missing),
+	NUMBER("orders", NULL, tier_orders),
+	NUMBER("orders_most", NULL, tier_orders_most),
 	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),
 	NUMBER("physical_used", " physical=", tier_physical_used),
 	NUMBER("physical_limit", "/", tier_physical_limit),

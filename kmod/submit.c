@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Orders on their way in and results on their way out. All files' orders stand
- * in one list; one worker per volume takes them from it, a batch at a time, and
- * puts their results into the rings. An order counts until its result has been
- * consumed, so a ring never overflows.
+ * in one list; workers take them from it, a batch at a time, and put their
+ * results into the rings. No two of them have orders of one region. An order
+ * counts until its result has been consumed, so a ring never overflows.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "control.h"
+
+#define BUSY_MS		2	/* between two looks at a region that is busy */
 
 /* --- results ----------------------------------------------------------------------- */
 
@@ -39,31 +42,98 @@ static void order_end(struct tr_control *control, struct tr_order *order)
 		waiter->ended(waiter);
 }
 
-static u32 take_batch(struct tr_control *control, struct tr_order **batch)
+/* --- workers ------------------------------------------------------------------------ */
+
+static void kick__f(struct tr_control *control)
+{
+	u32 k;
+
+	for (k = 0; k < TR_ORDER_WORKERS; k++)
+		queue_work(control->tr->order_wq, &control->worker[k].work);
+}
+
+void tr_workers_kick(struct tr_control *control)
+{
+	spin_lock(&control->lock);
+	kick__f(control);
+	spin_unlock(&control->lock);
+}
+
+void tr_workers_flush(struct tr_control *control)
+{
+	u32 k, turn;
+
+	/* One that ends its batch may have queued another meanwhile. */
+	for (turn = 0; turn < 2; turn++)
+		for (k = 0; k < TR_ORDER_WORKERS; k++)
+			flush_work(&control->worker[k].work);
+}
+
+/* The same region, or the same shelf: one after the other, as they were given. */
+static bool same_object(const struct terrace_move *a, const struct terrace_move *b)
+{
+	return a->region == b->region &&
+	       (a->mode == TERRACE_MOVE_CLEAN) == (b->mode == TERRACE_MOVE_CLEAN);
+}
+
+static bool is_taken__f(const struct tr_control *control, const struct terrace_move *ask)
+{
+	const struct tr_order_worker *worker;
+	u32 k;
+
+	for (worker = control->worker; worker < control->worker + TR_ORDER_WORKERS; worker++)
+		for (k = 0; k < worker->nr; k++)
+			if (same_object(&worker->batch[k]->ask, ask))
+				return true;
+	return false;
+}
+
+static u32 at_work(const struct tr_control *control)
+{
+	return min_t(u32, tr_flight_most(control->tr) + 1, TR_ORDER_WORKERS);
+}
+
+/* Its share of what is there: the others shall have work as well. But what takes
+ * no time is not worth a grace period of its own.
+ */
+static bool take_batch(struct tr_control *control, struct tr_order_worker *worker)
 {
 	struct tr_order *order, *next;
-	u32 nr = 0, k;
+	u32 most, heavy = 0;
 
 	spin_lock(&control->lock);
+	most = clamp(control->nr_orders / at_work(control), 1u, (u32)TR_ORDER_BATCH);
 	list_for_each_entry_safe(order, next, &control->orders, list) {
-		/* Two orders of one region do not go into one batch. */
-		for (k = 0; k < nr && batch[k]->ask.region != order->ask.region; k++)
-			;
-		if (k < nr)
-			break;
+		if (is_taken__f(control, &order->ask))
+			continue;
 		list_del(&order->list);
-		batch[nr++] = order;
-		if (nr == TR_ORDER_BATCH)
+		control->nr_orders--;
+		worker->batch[worker->nr++] = order;
+		heavy += order->ask.mode != TERRACE_MOVE_DROP;
+		if (heavy == most || worker->nr == TR_ORDER_MOST)
 			break;
 	}
 	spin_unlock(&control->lock);
-	return nr;
+	return worker->nr;
+}
+
+static void end_batch(struct tr_control *control, struct tr_order_worker *worker)
+{
+	u32 k, nr = worker->nr;
+
+	spin_lock(&control->lock);
+	worker->nr = 0;
+	if (control->nr_orders)		/* somebody may have waited for a region of ours */
+		kick__f(control);
+	spin_unlock(&control->lock);
+	for (k = 0; k < nr; k++)
+		order_end(control, worker->batch[k]);
 }
 
 /* Once more, when what was on its way to be free is free. */
 static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
 {
-	struct tr_order *again[TR_ORDER_BATCH];
+	struct tr_order *again[TR_ORDER_MOST];
 	u32 k, n = 0;
 
 	for (k = 0; k < nr; k++)
@@ -75,22 +145,47 @@ static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
 	tr_orders_run(tr, again, n);
 }
 
-void tr_control_work(struct work_struct *work)
+/* The janitor is busy with its region, or the cleaning of a shelf is. */
+static void wait_for_region(struct tr_control *control, struct tr_order *order)
 {
-	struct tr_control *control = container_of(work, struct tr_control, work);
-	struct tr_order *batch[TR_ORDER_BATCH];
-	u32 nr, k;
+	while (order->ask.flags & TERRACE_MOVE_WAIT && order->result.error == -EBUSY &&
+	       !READ_ONCE(control->paused)) {
+		msleep(BUSY_MS);
+		tr_orders_run(control->tr, &order, 1);
+	}
+}
+
+static void worker_fn(struct work_struct *work)
+{
+	struct tr_order_worker *worker = container_of(work, struct tr_order_worker, work);
+	struct tr_control *control = worker->control;
+	/* Not NULL: a stop takes the orders away and waits for this work. */
+	struct terrace *tr = control->tr;
+	u32 k;
 
 	/* A suspended volume keeps its orders for later. */
-	while (!READ_ONCE(control->paused) && (nr = take_batch(control, batch))) {
-		/* Not NULL: a stop takes the orders away and waits for this work. */
-		tr_orders_run(control->tr, batch, nr);
-		try_again(control->tr, batch, nr);
-		for (k = 0; k < nr; k++)
-			order_end(control, batch[k]);
+	while (worker - control->worker < at_work(control) && !READ_ONCE(control->paused) &&
+	       take_batch(control, worker)) {
+		tr_orders_run(tr, worker->batch, worker->nr);
+		try_again(tr, worker->batch, worker->nr);
+		for (k = 0; k < worker->nr; k++)
+			wait_for_region(control, worker->batch[k]);
+		end_batch(control, worker);
 	}
 	tr_work_normally();
 }
+
+void tr_workers_init(struct tr_control *control)
+{
+	u32 k;
+
+	for (k = 0; k < TR_ORDER_WORKERS; k++) {
+		INIT_WORK(&control->worker[k].work, worker_fn);
+		control->worker[k].control = control;
+	}
+}
+
+/* --- cancelling ------------------------------------------------------------------------ */
 
 static void cancelled(struct tr_order *order)
 {
@@ -112,8 +207,10 @@ u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t f
 	spin_lock(&control->lock);
 	list_for_each_entry_safe(order, next, &control->orders, list)
 		if ((!client || order->owner == client) && (!files || order->files == files) &&
-		    (!cookie || order->ask.cookie == cookie))
+		    (!cookie || order->ask.cookie == cookie)) {
 			list_move_tail(&order->list, &list);
+			control->nr_orders--;
+		}
 	spin_unlock(&control->lock);
 	list_for_each_entry_safe(order, next, &list, list) {
 		cancelled(order);
@@ -207,6 +304,8 @@ int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr
 			if (waiter)
 				refcount_set(&waiter->pending, submit->nr);
 			list_splice_tail_init(&orders, &control->orders);
+			control->nr_orders += submit->nr;
+			kick__f(control);
 		}
 		spin_unlock(&control->lock);
 	}
@@ -214,6 +313,5 @@ int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr
 		free_orders(&orders);
 		return err;
 	}
-	queue_work(control->tr->order_wq, &control->work);
 	return 0;
 }

@@ -25,6 +25,7 @@
  *   journal.lock irq  open journal block, credits; nests in region->lock
  *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
  *   promotion->lock irq  the promotion cache (promotion.c); in region->lock
+ *   flight_lock       orders in flight at each tier, their idle memory
  * Those of the control device are in Documentation/locking.md.
  * Readers of the map take none of them: rcu_read_lock and the region's
  * sequence counter.
@@ -236,6 +237,11 @@ void tr_work_normally(void);
 void tr_moves_forget(struct terrace *tr);
 void tr_orders_forget(struct terrace *tr);
 
+/* Limits of orders in flight (order_flight.c). */
+void tr_flight_init(struct terrace *tr);
+void tr_flight_changed(struct terrace *tr);	/* wakes those that wait for room */
+u32 tr_flight_most(const struct terrace *tr);	/* the largest limit of a tier */
+
 /* The region's summary is no longer right (summary.c). Any context. */
 void tr_summary_touch(struct terrace *tr, u64 region);
 
@@ -428,7 +434,10 @@ struct terrace {
 	struct work_struct refill_work;
 	struct work_struct evict_work;
 	struct work_struct sweep_work;		/* home.c */
-	void *move_area, *order_area;		/* move.c, order.c: kept for the next; xchg */
+	void *move_area;		/* move.c: kept for the next; xchg */
+	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas */
+	wait_queue_head_t flight_wait;
+	struct list_head order_areas;	/* idle */
 	struct work_struct checkpoint_work;
 	struct work_struct janitor_work;
 	bool janitor_busy;		/* queued or running */

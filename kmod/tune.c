@@ -20,6 +20,14 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_THROTTLE_US]	= { "throttle_us", 0, 1000000, 5000 },
 	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
+	[TR_TUNE_ORDERS_TIER0]	= { "orders_tier0", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER1]	= { "orders_tier1", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER2]	= { "orders_tier2", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER3]	= { "orders_tier3", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER4]	= { "orders_tier4", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER5]	= { "orders_tier5", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER6]	= { "orders_tier6", 1, 8, 2 },
+	[TR_TUNE_ORDERS_TIER7]	= { "orders_tier7", 1, 8, 2 },
 };
 
 void tr_tunes_init(struct tr_tunes *tunes)
@@ -61,5 +69,6 @@ int tr_tune_change(struct terrace *tr, const char *word)
 		DMERR("%s: set %s: %s", tr->name, word, wrong);
 	else
 		tr_janitor_kick(tr);	/* its marks may have moved */
+	tr_flight_changed(tr);
 	return wrong ? -EINVAL : 0;
 }

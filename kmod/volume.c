@@ -190,6 +190,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	tr_janitor_init(tr);
 	tr_homes_init(tr);
 	tr_throttle_init(tr);
+	tr_flight_init(tr);
 	init_meta_devs(tr, args);
 	err = init_queues(tr);
 	if (!err)

@@ -40,10 +40,12 @@
  * first: cheap to read alone. Blocks that are not in it follow by number. All
  * four say nothing when tier_down is of kind home.
  *
- * A region that another order is busy with: EBUSY. Flags: WAIT lets the order
- * wait for it instead; ADVISE has all of it done but the writing, the result
- * telling what it would move; IDLE yields to all user I/O (else the tier's
- * limits decide).
+ * Orders of one region, or shelf, are carried out one after the other, as they
+ * were given. A region that the janitor, or the cleaning of a shelf, is busy
+ * with: EBUSY. Flags: WAIT lets the order wait for it instead; ADVISE has all of
+ * it done but the writing, the result telling what it would move; IDLE yields to
+ * all user I/O. How many orders read or write a tier at the same time is limited,
+ * by the tunable orders_tierN.
  *
  * BATCHES. TERRACE_IOC_SUBMIT takes struct terrace_submit: a pointer to an
  * array of orders, copied before the call returns. All are checked first: one

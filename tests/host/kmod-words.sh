@@ -16,7 +16,7 @@ source_words() {
 }
 source_tunes() {
 	local name min max initial
-	sed -nE 's/^\t\[TR_TUNE_[A-Z_]*\]\s*= \{ (.*) \},$/\1/p' "$1" |
+	sed -nE 's/^\t\[TR_TUNE_[A-Z0-9_]*\]\s*= \{ (.*) \},$/\1/p' "$1" |
 		while IFS=, read -r name min max initial; do
 			echo "${name//\"/} $((initial)) $((min)) $((max))"
 		done
@@ -28,7 +28,7 @@ doc_words() {
 }
 doc_tunes() {
 	sed -n '/^## Options and tunables/,/^## Messages/p' "$1" |
-		sed -nE 's/^\| `([a-z_]*)` \| ([0-9]+) \| ([0-9]+) … ([0-9]+) \| .*/\1 \2 \3 \4/p'
+		sed -nE 's/^\| `([a-z0-9_]*)` \| ([0-9]+) \| ([0-9]+) … ([0-9]+) \| .*/\1 \2 \3 \4/p'
 }
 
 same() { # WHAT FILE FILE LEAST

@@ -128,9 +128,10 @@ same "with the drive again"
 vol_down
 pass "orders without the drive of the packs"
 
-# a flipped bit in the payload of region 1's pack: its clusters fail, nothing else does
-python3 - "${VOL_DRIVES[1]}" 1 << 'END'
-import mmap, struct, sys
+# damage DRIVE REGION header|payload: flips a bit of the region's newest pack, or of the copy of its header
+damage() {
+	python3 - "$@" << 'END'
+import struct, sys
 with open(sys.argv[1], 'r+b', buffering=0) as drive:
     size = drive.seek(0, 2)
     found = None
@@ -142,16 +143,18 @@ with open(sys.argv[1], 'r+b', buffering=0) as drive:
             if not found or ident > found[0]:
                 found = ident, at, struct.unpack_from('<I', head, 56)[0]
     ident, at, header = found
-    payload = at + (header + 4095) // 4096 * 4096
-    drive.seek(payload)
+    if sys.argv[3] == 'payload':
+        at += (header + 4095) // 4096 * 4096
+    drive.seek(at)
     block = bytearray(drive.read(4096))
     block[100] ^= 4
-    drive.seek(payload)
+    drive.seek(at)
     drive.write(block)
 END
-klog_expect 'block \d+ in pack \d+ at tier 1 block \d+ cannot be read \(-74\)'
-vol_up stream_kb=0
-bad=$(python3 - "$VOL" $DATA << 'END'
+}
+# unreadable: how many of the 4096 blocks are, the first, the last; the others are as they were written
+unreadable() {
+	python3 - "$VOL" $DATA << 'END'
 import os, sys
 volume, copy = os.open(sys.argv[1], os.O_RDONLY), open(sys.argv[2], 'rb').read()
 os.posix_fadvise(volume, 0, 0, os.POSIX_FADV_RANDOM)
@@ -166,11 +169,21 @@ for block in range(4096):
         sys.exit('block %d reads as something else' % block)
 print(len(bad), bad[0] if bad else -1, bad[-1] if bad else -1)
 END
-) || die "$bad"
+}
+
+# a flipped bit in the payload of region 1's pack: its clusters fail, nothing else does
+damage "${VOL_DRIVES[1]}" 1 payload
+klog_expect 'block \d+ in pack \d+ at tier 1 block \d+ cannot be read \(-74\)'
+vol_up stream_kb=0
+start from_ram orders /dev/terrace/vol events 100 > /dev/shm/events
+while ! grep -q listening /dev/shm/events; do sleep 0.1; done
+bad=$(unreadable) || die "$bad"
 read -r many first last <<< "$bad"
 { [ "$many" -ge 1 ] && [ "$many" -le 16 ] && [ "$first" -ge 1024 ] && [ "$last" -lt 2048 ]; } ||
 	die "a flipped bit in one cluster made $many blocks unreadable, from $first to $last"
 expect_fail "unreadable=[1-9]" from_ram orders /dev/terrace/vol move 1 scrub
+grep -q "type=7 tier=1 region=1 value=[1-9]" /dev/shm/events || die "the bad pack was not told: $(cat /dev/shm/events)"
+kill_all "$JOB"
 pass "a flipped bit: EIO for $many blocks of one cluster, scrub finds them"
 # written anew, they are well again; the pack's other blocks stay
 dd if=$DATA of="$VOL" bs=4k skip="$first" seek="$first" count=$((last - first + 1)) oflag=direct status=none
@@ -189,3 +202,56 @@ vol_up
 same "after a discard and reopening"
 vol_down
 pass "packs outlive the volume's stop, discarded blocks do not"
+
+# a flipped bit in a pack's header: its copy on the fast tier serves; in both: the pack's blocks fail, nothing else does
+damage "${VOL_DRIVES[1]}" 3 header
+vol_up stream_kb=0
+check_eq "unreadable blocks, a header without its copy" "$(unreadable)" "0 -1 -1"
+vol_down
+damage "${VOL_DRIVES[0]}" 3 header
+klog_expect 'index of pack \d+ of region 3 at tier 1 block \d+ cannot be read \(-74\)'
+vol_up stream_kb=0
+check_eq "unreadable blocks, a pack without header" "$(unreadable)" "1024 3072 4095"
+expect_fail "status=failed error=EIO" from_ram orders /dev/terrace/vol move 3 merge tier_down=1
+expect_fail "unreadable=1024" from_ram orders /dev/terrace/vol move 3 scrub
+state 3 0 1024 1
+dd if=$DATA of="$VOL" bs=1M skip=12 seek=12 count=4 oflag=direct status=none
+check_eq "unreadable blocks after writing them anew" "$(unreadable)" "0 -1 -1"
+vol_down
+pass "flipped bits in headers"
+
+# as many orders read or write a drive at once as its tier's limit says
+vol_drives 64 512 write_lat=10ms
+vol_format
+vol_up stream_kb=0 orders_tier0=8 orders_tier1=1
+most() { cat /sys/fs/terrace/*/tier1/orders_most; }
+for limit in 1 4; do
+	vol_message set orders_tier1=$limit
+	dd if=$DATA of="$VOL" bs=1M oflag=direct status=none
+	from_ram orders /dev/terrace/vol sweep 0 4 append tier_down=1 > /dev/shm/swept || die "four orders: $(cat /dev/shm/swept)"
+	echo "limit $limit: at most $(most) orders at once on tier 1"
+	[ "$(most)" -le $limit ] || die "$(most) orders at once, the limit is $limit"
+done
+[ "$(most)" -gt 1 ] || die "never more than one order at once, with a limit of 4"
+check_eq "orders in flight after the last" "$(cat /sys/fs/terrace/*/tier{0,1}/orders)" $'0\n0'
+same "after orders side by side"
+
+# a drive that fails while orders write to it: they fail, and all stays as it was
+dd if=$DATA of="$VOL" bs=1M skip=8 seek=20 count=4 oflag=direct status=none
+same_there() { cmp -n $((4 << 20)) -i $((8 << 20)):$((20 << 20)) $DATA "$VOL" || die "$1: data differ"; }
+drive slow error add write 0 0
+expect_fail "status=failed error=EIO down=0" from_ram orders /dev/terrace/vol move 5 append tier_down=1
+state 5 1024 0 0
+drive slow error clear
+same_there "after a failed order"
+order 5 append tier_down=1
+says down 1024
+drive slow error add read 0 0
+klog_expect 'block \d+ in pack \d+ at tier 1 block \d+ cannot be read \(-5\)'
+expect_fail "status=failed error=EIO" from_ram orders /dev/terrace/vol move 5 raise up=all
+drive slow error clear
+state 5 0 1024 1
+same_there "after a failed raise"
+vol_down
+vol_check
+pass "orders in flight, and a drive that fails under them"
