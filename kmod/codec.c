@@ -62,6 +62,8 @@ struct tr_codec *tr_codec_create(bool compress)
 		tr_codec_destroy(codec);
 		return NULL;
 	}
+	if (compress)
+		memset(codec->lz4, 0, sizeof(*codec->lz4));
 	return codec;
 }
 
@@ -101,13 +103,23 @@ int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level)
 
 /* --- LZ4 ------------------------------------------------------------------------ */
 
+/* A new cluster, without clearing 16 KiB of hash table for each: what the table has
+ * of the ones before lies in front of a dictionary of 0 bytes, where LZ4 takes no
+ * match from (LZ4_resetStream_fast() of its later versions).
+ */
+static void lz4_restart(LZ4_stream_t *lz4, const u8 *cluster)
+{
+	lz4->internal_donotuse.dictionary = cluster;
+	lz4->internal_donotuse.dictSize = 0;
+}
+
 static int lz4_compress(void *context, const u8 *cluster, u32 from, u32 bytes, bool last,
 			u8 *to, u32 room)
 {
 	struct tr_codec *codec = context;
 
 	if (!from)
-		memset(codec->lz4, 0, sizeof(*codec->lz4));
+		lz4_restart(codec->lz4, cluster);
 	return LZ4_compress_fast_continue(codec->lz4, (const char *)cluster + from, (char *)to,
 					  bytes, room, codec->level ?: 1);
 }

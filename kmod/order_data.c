@@ -111,13 +111,28 @@ static u32 gather(const struct tr_order_state *s, const struct terrace_move *ask
 	return warm + colds;
 }
 
+/* A cluster's contents in one piece: those that follow each other are. */
+static const void *contents(struct tr_order_area *area, const u16 *block, u32 nr)
+{
+	u32 k;
+
+	for (k = 1; k < nr && block[k] == block[0] + k; k++)
+		;
+	if (k == nr)
+		return data_of(area, block[0]);
+	for (k = 0; k < nr; k++)
+		memcpy(area->cluster + k * TERRACE_BLOCK_BYTES, data_of(area, block[k]),
+		       TERRACE_BLOCK_BYTES);
+	return area->cluster;
+}
+
 static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		      struct tr_order_area *area, struct terrace_result *result)
 {
 	struct tr_pack_build *build = &area->build;
 	u64 cpu = ktime_get_ns();
 	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
-	u32 at = 0, nr, k, crc;
+	u32 at = 0, nr, crc;
 	int err;
 
 	build->head = (struct tr_pack_head){
@@ -129,11 +144,8 @@ static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	if (!err)
 		err = tr_pack_start(build, area->image, area->image_bytes, tr->super.volume_uuid);
 	while (!err && (nr = gather(s, ask, &at, 1u << ask->shift, block))) {
-		for (k = 0; k < nr; k++)
-			memcpy(area->cluster + k * TERRACE_BLOCK_BYTES, data_of(area, block[k]),
-			       TERRACE_BLOCK_BYTES);
-		err = tr_pack_add(build, block, nr, area->cluster, tr_codec_ops(ask->codec),
-				  area->codec);
+		err = tr_pack_add(build, block, nr, contents(area, block, nr),
+				  tr_codec_ops(ask->codec), area->codec);
 		cond_resched();
 	}
 	if (!err)
