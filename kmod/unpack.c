@@ -146,14 +146,21 @@ static bool todo(const struct unpack *u, u32 i)
 	return u->todo[i / 64] >> (i % 64) & 1;
 }
 
+/* The next one from @i on; TERRACE_REGION_BLOCKS: there is none. */
+static u32 next_todo(const struct unpack *u, u32 i)
+{
+	return find_next_bit((const unsigned long *)u->todo, TERRACE_REGION_BLOCKS, i);
+}
+
 /* How far to read beyond @where: what follows closely and is wanted as well. */
 static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u32 from)
 {
-	u32 end = where->offset + where->length, i, shift = 0;
+	u32 end = where->offset + where->length, i;
 	struct tr_pack_where next;
 
-	for (i = from; i < TERRACE_REGION_BLOCKS && shift < 64; i++, shift++) {
-		if (!todo(u, i) || !tr_pack_find(u->index, i, &next) || next.offset < where->offset)
+	for (i = next_todo(u, from + 1); i < TERRACE_REGION_BLOCKS && i < from + 64;
+	     i = next_todo(u, i + 1)) {
+		if (!tr_pack_find(u->index, i, &next) || next.offset < where->offset)
 			continue;
 		if (next.offset > end + TERRACE_BLOCK_BYTES ||
 		    next.offset + next.length > where->offset + STORED_BYTES - 2 * TERRACE_BLOCK_BYTES)
@@ -252,8 +259,8 @@ static void give_plain(struct unpack *u, tr_unpacked_fn fn, void *context)
 
 	if (u->use == FROM_DRIVE || !tr_promotion_bytes(u->tr, true))
 		return;
-	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
-		entry = todo(u, i) ? tr_promotion_find(u->tr, u->ref->id, i, true, 0, &hot) : NULL;
+	for (i = next_todo(u, 0); i < TERRACE_REGION_BLOCKS; i = next_todo(u, i + 1)) {
+		entry = tr_promotion_find(u->tr, u->ref->id, i, true, 0, &hot);
 		if (!entry)
 			continue;
 		this_cpu_inc(u->tr->stats->cache_hits);
@@ -303,7 +310,8 @@ static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *cont
 		return -EBADMSG;		/* live in a pack that does not have it */
 	nr = tr_pack_members(u->index, where.cluster, block);
 	wanted = deepest(u, i, block, nr);
-	tr_pack_find(u->index, wanted, &where);
+	if (wanted != i)
+		tr_pack_find(u->index, wanted, &where);
 	err = fetch_decoded(u, &where, i, wanted, &entry, &hot);
 	if (err && entry) {
 		/* Memory went bad under it: the drive has it still. */
@@ -350,15 +358,18 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	if (*bad == TERRACE_REGION_BLOCKS)
 		return 0;
 	index = tr_index_get(tr, ref);
-	if (IS_ERR(index))
-		return still_live(tr, ref, *bad) ? PTR_ERR(index) : -ESTALE;
+	if (IS_ERR(index) && !still_live(tr, ref, *bad))
+		return -ESTALE;
+	if (IS_ERR(index)) {
+		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
+		return PTR_ERR(index);
+	}
 	u.index = index->data;
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
 	unpacker->to = 0;
-	for (i = 0; i < TERRACE_REGION_BLOCKS && !err; i++)
-		while (!err && todo(&u, i))
-			err = unpack_cluster(&u, *bad = i, fn, context);
+	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS)
+		err = unpack_cluster(&u, *bad = i, fn, context);
 	/* Dropped meanwhile, its run belongs to somebody else: no damage. */
 	if (err && !still_live(tr, ref, *bad)) {
 		err = -ESTALE;

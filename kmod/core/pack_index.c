@@ -174,6 +174,33 @@ void tr_pack_order(const void *index, u16 *block)
 				w * 64 + __ffs64(word);
 }
 
+/* Clusters are made of blocks that follow each other in the pack, as a rule: then
+ * those with the same ranks are its members. false: not so in this one.
+ */
+static bool members_by_rank(const struct shape *s, u32 first, u32 nr, u16 *block)
+{
+	u32 w, n, slot, rank = 0;
+	u64 word;
+
+	for (w = 0; w < WORDS && rank < first + nr; w++) {
+		word = bitmap_word(s->index, w);
+		n = hweight64(word);
+		if (rank + n <= first) {
+			rank += n;
+			continue;
+		}
+		for (; word && rank < first + nr; word &= word - 1, rank++) {
+			if (rank < first)
+				continue;
+			slot = s->shift ? table_u16(s->index, s->t.slot, rank) : rank;
+			if (slot < first || slot >= first + nr)
+				return false;
+			block[slot - first] = w * 64 + __ffs64(word);
+		}
+	}
+	return true;
+}
+
 u32 tr_pack_members(const void *index, u32 cluster, u16 *block)
 {
 	struct shape s;
@@ -183,6 +210,8 @@ u32 tr_pack_members(const void *index, u32 cluster, u16 *block)
 	shape_of(&s, index);
 	first = cluster << s.shift;
 	nr = cluster_blocks(s.nr_blocks, s.shift, cluster);
+	if (members_by_rank(&s, first, nr, block))
+		return nr;
 	for (w = 0; w < WORDS; w++) {
 		for (word = bitmap_word(index, w); word; word &= word - 1, rank++) {
 			slot = s.shift ? table_u16(index, s.t.slot, rank) : rank;
