@@ -188,7 +188,7 @@ check-long: setup
 #: make demo          a volume of modelled drives at work
 #: make bench         the performance figures, in virtual time
 demo bench: setup
-	$(Q)$(MAKE) all oracle bench-tools drive-tools
+	$(Q)$(MAKE) all oracle bench-tools drive-tools orders pack-bench
 	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
 	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes

@@ -6,13 +6,14 @@
 # In virtual time, with one CPU, on drive models. 160 MiB of fio's data that
 # compress by half, in regions 0 to 39, go down by append with LZ4 and clusters
 # of 4 KiB, come up as clean slots, and are dropped.
-# shellcheck disable=SC2034,SC2119
+# shellcheck disable=SC2034,SC2119,SC2317
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
 REGIONS=${REGIONS:-40}
-PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup orders
+READS=${READS:-10000}
+PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup orders pack-bench
 load_drive
 
 fio_json() { fio_ --output-format=json --output=/dev/shm/o.json "$@" > /dev/null 2> /dev/shm/e || die "fio: $(head -3 /dev/shm/e)"; }
@@ -21,40 +22,105 @@ sweep() { from_ram orders /dev/terrace/vol sweep 0 "$REGIONS" "$@" > /dev/shm/sw
 swept() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/swept; }
 
 MB=$((REGIONS * 4))
-mkdrive fastd optane 320 lbs=4096 powercut=off cache=off
-mkdrive slowd hdd 512 lbs=4096 powercut=off cache=off ncq=32
-VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
-# twice: the model's RAM is allocated by the first
-for turn in first second; do
-	fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=256m --iodepth=4 --rw=write
-done
-bw=$(kb_s)
-vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd
-vol_up stream_kb=0 cache_mb=0
-fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=64k --size="$MB"m --iodepth=4 --rw=write --end_fsync=1 \
-	--refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+on_vol() { fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --size="$MB"m "$@"; }
+# lines of fio's: half of each block is random, half zeros
+fill() {
+	on_vol --bs=64k --iodepth=4 --rw=write --end_fsync=1 --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+}
+# tiers FAST SLOW: a volume on these two, filled
+tiers() {
+	VOL_DRIVES=("$1" "$2")
+	vol_format --tier "optane:slots:atomic=$1" --tier "hdd:shelves:atomic=$2"
+	vol_up stream_kb=0 cache_mb=0
+	fill
+}
 
-before=$(drive_get slowd write_bytes)
-sweep append tier_down=1 codec=lz4
-check_eq "blocks that went down" "$(swept down)" $((REGIONS * 1024))
-packed=$(swept packed_bytes) ns=$(swept ns)
-written=$(($(drive_get slowd write_bytes) - before))
-bar "append with LZ4: what is written, of the disk's $bw kB/s in order" $((packed * 1000 / (ns / 1000000) / bw)) o/oo -900
-figure "append with LZ4: payload, 1 CPU" $((REGIONS * 4194304 / (ns / 1000000))) kB/s
-figure "append with LZ4: CPU to compress a block" $(($(swept cpu_ns) / (REGIONS * 1024))) ns
-bar "append: bytes the disk wrote, of the packs' with header and padding" $((written * 1000 / packed)) o/oo 1010
-bar "payload of packs, data that compress by half" $((REGIONS * 4194304 * 100 / packed)) /100 -190
+# ---- down and up again, on a disk ----
 
-reads=$(drive_get slowd reads)
-fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size="$MB"m --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7
-reads=$(($(drive_get slowd reads) - reads))
-bar "cold 4 KiB reads, index known: disk reads of 1000" "$reads" reads 1000
+# demote WHAT: all goes down. In virtual time there is one CPU: a disk of half the
+# bandwidth is to it what a whole one is to two of them.
+demote() {
+	local before written packed ns
+	before=$(drive_get slowd write_bytes)
+	sweep append tier_down=1 codec=lz4
+	check_eq "blocks that went down" "$(swept down)" $((REGIONS * 1024))
+	packed=$(swept packed_bytes) ns=$(swept ns)
+	written=$(($(drive_get slowd write_bytes) - before))
+	"${@:2}" "append with LZ4, $1: written, of the disk's $bw kB/s in order" $((packed * 1000 / (ns / 1000000) / bw)) o/oo ${LEAST:+-$LEAST}
+	figure "… payload" $((REGIONS * 4194304 / (ns / 1000000))) kB/s
+	[ "$LEAST" ] || return 0
+	figure "… CPU to compress a block" $(($(swept cpu_ns) / (REGIONS * 1024))) ns
+	bar "append: bytes the disk wrote, of the packs' with header and padding" $((written * 1000 / packed)) o/oo 1010
+	bar "payload of packs, data that compress by half" $((REGIONS * 4194304 * 100 / packed)) /100 -190
+}
 
-sweep raise tier_up=0 up=all
-check_eq "blocks that came up" "$(swept up)" $((REGIONS * 1024))
-figure "raise, payload" $((REGIONS * 4194304 / ($(swept ns) / 1000000))) kB/s
-sweep drop
-check_eq "clean slots dropped" "$(swept dropped)" $((REGIONS * 1024))
-bar "clean slots dropped" $((REGIONS * 1024 * 1000000 / ($(swept ns) / 1000))) /s -1000000
-vol_down
+# slow_disk [KEY=VALUE...]: a new one, and its bandwidth in order
+slow_disk() {
+	local turn
+	mkdrive slowd hdd 512 lbs=4096 powercut=off cache=off ncq=32 "$@"
+	for turn in first second; do	# twice: the model's RAM is allocated by the first
+		fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=256m --iodepth=4 --rw=write
+	done
+	bw=$(kb_s)
+}
+
+disk() {
+	local reads
+	mkdrive fastd optane 320 lbs=4096 powercut=off cache=off
+	slow_disk
+	tiers /dev/mapper/fastd /dev/mapper/slowd
+	LEAST='' demote "1 CPU, a whole disk" figure
+	reads=$(drive_get slowd reads)
+	on_vol --bs=4k --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7
+	reads=$(($(drive_get slowd reads) - reads))
+	bar "cold 4 KiB reads, index known: disk reads of 1000" "$reads" reads 1000
+	sweep raise tier_up=0 up=all
+	check_eq "blocks that came up" "$(swept up)" $((REGIONS * 1024))
+	figure "raise, payload" $((REGIONS * 4194304 / ($(swept ns) / 1000000))) kB/s
+	sweep drop
+	check_eq "clean slots dropped" "$(swept dropped)" $((REGIONS * 1024))
+	bar "clean slots dropped" $((REGIONS * 1024 * 1000000 / ($(swept ns) / 1000))) /s -1000000
+	vol_down
+	dmr slowd
+	slow_disk bw=$((bw * 500))
+	tiers /dev/mapper/fastd /dev/mapper/slowd
+	LEAST=900 demote "2 CPUs (1, half a disk)" bar
+	vol_down
+}
+
+# ---- what a cold read costs the CPU ----
+
+ns_of() { # DEVICE ARG...: of one 4 KiB read at queue depth 1
+	fio_json --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size="$MB"m --iodepth=1 --rw=randread --io_size=$((READS * 4))k \
+		--norandommap --randrepeat=0 --randseed=7 "${@:2}"
+	awk -v ios="$READS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json
+}
+cpu() {
+	local raw
+	mkram fast 320
+	mkram slow 512
+	dd if=/dev/zero of=/dev/ram/slow bs=1M count=512 oflag=direct status=none
+	tiers /dev/ram/fast /dev/ram/slow
+	sweep append tier_down=1 codec=lz4
+	raw=$(ns_of /dev/ram/slow)
+	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $(($(ns_of "$VOL") - raw)) ns 12000
+	vol_down
+}
+
+# ---- early termination: tests/bench/pack.c, which uses the same core/ code ----
+
+early() {
+	local said
+	said=$(from_ram pack-bench 1 | sed -n '/^lz4, clusters of 64/,/^$/p')
+	# per_mille LINE FIELD: of the whole cluster's bytes (3) or ns (5)
+	part() { awk -v line="$1" -v at="$2" '$1 == "whole" { w = $(at) } $1 == line { print int($(at) * 1000 / w + 0.5) }' <<< "$said"; }
+	bar "first block of a 64 KiB LZ4 cluster: bytes read, of the whole's" "$(part first 3)" o/oo 200
+	bar "… CRC, decompression" "$(part first 5)" o/oo 200
+	bar "average over Zipf 0.99 positions: bytes" "$(part Zipf 3)" o/oo 999
+	bar "… CRC, decompression" "$(part Zipf 5)" o/oo 999
+	bar "last block: bytes" "$(part last 3)" o/oo 1000
+	bar "… CRC, decompression (one more call: a per cent is measuring)" "$(part last 5)" o/oo 1010
+}
+
+for part in ${PARTS:-disk cpu early}; do $part; done
 bars_end

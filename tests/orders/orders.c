@@ -196,10 +196,12 @@ static unsigned long long now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+#define SWEEP	256	/* orders at once */
+
 static int do_sweep(struct volume *v, int argc, char **argv)
 {
 	unsigned long long first, count, done = 0, began, down = 0, up = 0, dropped = 0, bytes = 0, cpu = 0;
-	struct terrace_move move[16] = { { .cookie = 1 } };
+	static struct terrace_move move[SWEEP] = { { .cookie = 1 } };
 	const struct terrace_result *r;
 	int k, err, failed = 0;
 
@@ -212,7 +214,7 @@ static int do_sweep(struct volume *v, int argc, char **argv)
 		option(&move[0], argv[k]);
 	began = now_ns();
 	while (done < count) {
-		unsigned int nr = count - done < 16 ? count - done : 16, i;
+		unsigned int nr = count - done < SWEEP ? count - done : SWEEP, i;
 
 		for (i = nr; i--;) {
 			move[i] = move[0];
