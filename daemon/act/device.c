@@ -7,6 +7,7 @@
  * port, since all sizes change: it is told that the volume has gone.
  */
 #include "act/device.h"
+#include "act/physical.h"
 #include "act/sampler.h"
 
 #include <dirent.h>
@@ -17,10 +18,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SYSFS			"/sys/fs/terrace"
 #define CLAIM_TIMEOUT_MS	30000	/* a driver that hangs is none */
+#define PHYSICAL_S		2	/* between two reports of drives that compress */
 #define CHEAP_SUMMARIES		4096	/* a tick, where they are mapped */
 #define DEAR_SUMMARIES		64	/* … where they are not */
 
@@ -40,6 +43,7 @@ struct device {
 	unsigned int major, minor;
 	uint64_t last_writes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t last_ios, last_sectors;
+	time_t next_physical;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
 	struct terrace_region regions[DEAR_SUMMARIES];
 };
@@ -185,6 +189,21 @@ static int read_latency(struct device *d, struct port_state *out, const uint64_t
 	return 0;
 }
 
+/* Tiers of kind home are as full as their drives say. */
+static void report_physical(struct device *d, const struct port_state *state)
+{
+	struct timespec now;
+	bool any = false;
+
+	for (uint32_t t = 0; t < state->nr_tiers; t++)
+		any |= state->tier[t].kind == TERRACE_KIND_HOME && !state->tier[t].missing;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!any || now.tv_sec < d->next_physical)
+		return;
+	d->next_physical = now.tv_sec + PHYSICAL_S;
+	physical_report(d->major, d->minor);
+}
+
 static int device_state(struct port *port, struct port_state *out)
 {
 	struct device *d = device_of(port);
@@ -211,6 +230,7 @@ static int device_state(struct port *port, struct port_state *out)
 		err = read_latency(d, out, writes);
 	if (err)
 		return err;
+	report_physical(d, out);
 	out->reads += packed;
 	out->writable = !strcmp(line, "write");
 	memcpy(out->written_blocks, d->written_blocks, sizeof(out->written_blocks));

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Homes on a drive that compresses inside: blocks go there as they are, are overwritten there, and leave it trimmed.
-# vm: mode=functional memory=1G timeout=600 build=orders
+# vm: mode=functional memory=1G timeout=600 build=orders,daemon
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
 need zram
 
 PATH=$TERRACE_TREE/build:$PATH in_ram orders
@@ -121,6 +122,30 @@ vol_down
 vol_check
 vol_up
 for ((at = 0; at < 64; at += 24)); do same /dev/shm/half $at $((8 << 20)); done
+
+# terraced asks the drive how full it is, and tells the volume; again and again
+zram=/sys/block/$(basename "$(readlink -f $CSD)")
+tier=$(echo /sys/fs/terrace/*/tier1)
+cat > $CONF <<-EOF
+	[daemon]
+	state_directory = /dev/shm/state
+	socket = /dev/shm/socket
+	[policy]
+	sense = none
+EOF
+# told LIMIT: some blocks are in use, and of so many
+told() {
+	local used
+	used=$(cat "$tier/physical_used")
+	[ "$(cat "$tier/physical_limit")" = "$1" ] && [ "$used" -gt 1024 ] && [ "$used" -lt 32768 ]
+}
+check_eq "limit before anybody has asked" "$(cat "$tier/physical_limit")" 0
+echo 160M > "$zram/mem_limit"
+daemon_start
+until_ "the drive's own report" told 40960
+echo 150M > "$zram/mem_limit"
+until_ "its next report" told 38400
+daemon_stop
 vol_down
 vol_check
 pass "homes cost what the drive says, and nothing when they are empty"

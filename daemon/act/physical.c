@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How full drives that compress are inside, from their own report: NUSE of NCAP of an NVMe
+ * namespace, the memory that a zram device uses of its limit.  Of a partition it is the whole
+ * namespace's: what counts is whether the drive can take more.  A zram device without a limit, and
+ * a drive that does not say, are left alone: the kernel part then takes them for never full.
+ */
+#include "act/physical.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libdevmapper.h>
+#include <libnvme.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES	4096u
+
+struct room {
+	uint64_t used, limit;	/* blocks of 4 KiB */
+};
+
+/* ---- drives ---------------------------------------------------------------------------- */
+
+static bool zram_room(unsigned int major, unsigned int minor, struct room *room)
+{
+	unsigned long long used, limit;
+	char path[96];
+	bool got;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/mm_stat", major, minor);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	got = fscanf(f, "%*u %*u %llu %llu", &used, &limit) == 2 && limit;
+	fclose(f);
+	*room = (struct room){ used / BLOCK_BYTES, got ? limit / BLOCK_BYTES : 0 };
+	return got;
+}
+
+static bool nvme_room(unsigned int major, unsigned int minor, struct room *room)
+{
+	struct nvme_id_ns *ns = calloc(1, sizeof(*ns));
+	char path[64];
+	bool got;
+	__u32 nsid;
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/block/%u:%u", major, minor);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = ns && fd >= 0 && !nvme_get_nsid(fd, &nsid) && !nvme_identify_ns(fd, nsid, ns);
+	if (got) {
+		unsigned int lba_shift = ns->lbaf[ns->flbas & 0xf].ds;
+
+		got = lba_shift >= 9 && lba_shift < 31 && ns->ncap && ns->nuse;
+		if (got)
+			*room = (struct room){ (le64toh(ns->nuse) << lba_shift) / BLOCK_BYTES,
+					       (le64toh(ns->ncap) << lba_shift) / BLOCK_BYTES };
+	}
+	if (fd >= 0)
+		close(fd);
+	free(ns);
+	return got;
+}
+
+/* ---- device-mapper ----------------------------------------------------------------------- */
+
+/* It prints otherwise. */
+static void silent(int level, const char *file, int line, int err, const char *format, ...)
+{
+	(void)level, (void)file, (void)line, (void)err, (void)format;
+}
+
+static struct dm_task *task(int type, unsigned int major, unsigned int minor)
+{
+	struct dm_task *task;
+
+	dm_log_with_errno_init(silent);
+	task = dm_task_create(type);
+	if (task && (!dm_task_set_major(task, (int)major) || !dm_task_set_minor(task, (int)minor))) {
+		dm_task_destroy(task);
+		return NULL;
+	}
+	return task;
+}
+
+static bool tell(unsigned int major, unsigned int minor, int tier, const struct room *room)
+{
+	struct dm_task *t = task(DM_DEVICE_TARGET_MSG, major, minor);
+	char text[96];
+	bool sent;
+
+	snprintf(text, sizeof(text), "physical %d %llu %llu", tier, (unsigned long long)room->used,
+		 (unsigned long long)room->limit);
+	sent = t && dm_task_set_sector(t, 0) && dm_task_set_message(t, text) && dm_task_run(t);
+	if (t)
+		dm_task_destroy(t);
+	return sent;
+}
+
+/* @words: META N {DEV CLASS KIND}..., where the kernel writes devices as MAJOR:MINOR */
+static int report_table(char *words, unsigned int major, unsigned int minor)
+{
+	char *save = NULL, *word = strtok_r(words, " ", &save);
+	int n, sent = 0;
+
+	word = word ? strtok_r(NULL, " ", &save) : NULL;
+	n = word ? atoi(word) : 0;
+	for (int tier = 0; tier < n; tier++) {
+		char *device = strtok_r(NULL, " ", &save), *class = strtok_r(NULL, " ", &save);
+		char *kind = strtok_r(NULL, " ", &save);
+		unsigned int a, b;
+		struct room room;
+
+		if (!device || !class || !kind)
+			break;
+		if (!strcmp(kind, "home") && sscanf(device, "%u:%u", &a, &b) == 2 &&
+		    (zram_room(a, b, &room) || nvme_room(a, b, &room)))
+			sent += tell(major, minor, tier, &room);
+	}
+	return sent;
+}
+
+int physical_report(unsigned int major, unsigned int minor)
+{
+	struct dm_task *t = task(DM_DEVICE_TABLE, major, minor);
+	char *type = NULL, *words = NULL;
+	uint64_t start, length;
+	int sent = 0;
+
+	if (t && dm_task_run(t)) {
+		dm_get_next_target(t, NULL, &start, &length, &type, &words);
+		if (type && words && !strcmp(type, "terrace"))
+			sent = report_table(words, major, minor);
+	}
+	if (t)
+		dm_task_destroy(t);
+	return sent;
+}
