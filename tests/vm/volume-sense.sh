@@ -24,7 +24,7 @@ until_says() {
 }
 
 vol_ram 64 512
-vol_format
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 128M
 vol_up stream_kb=0 heat_sample=1
 dd if=/dev/urandom of="$VOL" bs=1M count=16 oflag=direct status=none
 
@@ -92,13 +92,25 @@ vol_message commit
 echo 0 > $T/events/terrace/enable
 pass "tracepoints"
 
-# events
-start ask events 2 > /dev/shm/events
+# events: suspended and resumed, low room and room again, grown
+start ask events 20 > /dev/shm/events
 until_says listening head -n 1 /dev/shm/events
 dmsetup suspend --noudevsync vol
 dmsetup resume --noudevsync --noudevrules vol
 until_says 2 grep -c "type=9" /dev/shm/events
-wait "$JOB"
+# one_more WANTED: a new block, so that room is looked at; and what has been told of it
+seek=8192
+one_more() {
+	dd if=/dev/zero of="$VOL" bs=4k seek=$((seek++)) count=1 oflag=direct status=none
+	grep -c "type=2 tier=0 region=-1 value=$1" /dev/shm/events
+}
+vol_message set janitor_high=1
+until_says 1 one_more 1
+vol_message set janitor_high=980
+until_says 1 one_more 0
+vol_message resize $((192 * 2048))
+until_says 1 grep -c "type=5 tier=-1 region=-1 value=$((192 * 256))" /dev/shm/events
+kill_all "$JOB"
 pass "events"
 vol_down
 vol_check
