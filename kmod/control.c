@@ -292,6 +292,7 @@ void tr_control_add(struct terrace *tr)
 	mutex_init(&control->summary_mutex);
 	control->tr = tr;
 	tr_workers_init(control);
+	tr_lifts_init(control);
 	snprintf(control->name, sizeof(control->name), "terrace-%s", tr->name);
 	snprintf(control->node, sizeof(control->node), "terrace/%s", tr->name);
 	control->misc = (struct miscdevice){
@@ -331,7 +332,8 @@ void tr_control_remove(struct terrace *tr)
 	WRITE_ONCE(control->tr, NULL);
 	up_write(&control->alive);
 	WRITE_ONCE(tr->control, NULL);
-	synchronize_rcu();		/* tr_event() */
+	synchronize_rcu();		/* tr_event(), tr_ranges_written() */
+	cancel_work_sync(&control->lift_work);
 	wake_clients(control);
 	control_put(control);
 }

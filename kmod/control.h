@@ -29,6 +29,19 @@ struct tr_order_worker {
 
 #define TR_ORDER_WORKERS	9	/* limits go up to 8 */
 
+/* Blocks that were written while they were marked DEAD: the marks are to be lifted. */
+#define TR_MAX_LIFTS	16
+
+struct tr_lift {
+	u64 first, end;
+};
+
+struct tr_lifts {
+	spinlock_t lock;		/* irq; innermost */
+	u32 nr;
+	struct tr_lift lift[TR_MAX_LIFTS];
+};
+
 struct tr_control {
 	struct kref users;
 	struct rw_semaphore alive;
@@ -46,6 +59,8 @@ struct tr_control {
 	struct mutex ranges_mutex;	/* pins, hints of all files */
 	struct tr_ranges *pins;
 	struct list_head hinting;	/* clients with hints */
+	struct tr_lifts lifts;
+	struct work_struct lift_work;
 	struct mutex summary_mutex;	/* makes the array */
 };
 
@@ -93,6 +108,7 @@ int tr_consume(struct tr_client *client, u64 tail);
 
 int tr_client_range(struct tr_client *client, void __user *arg);
 void tr_client_ranges_end(struct tr_client *client);
+void tr_lifts_init(struct tr_control *control);
 
 /* --- events.c: events, and the claim to drive ------------------------------------ */
 

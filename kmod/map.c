@@ -305,6 +305,8 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	how = TR_HOW_WRITE;
 	if (bio->bi_opf & REQ_FUA)
 		how |= TR_HOW_FUA;
+	if (unlikely(READ_ONCE(tr->ranges)))
+		tr_ranges_written(tr, block, nr);
 	if (tr_is_stream(tr, block, nr) || tr_is_cold(tr, block))
 		how |= TR_HOW_STREAM;
 	return how;

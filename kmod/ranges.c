@@ -57,6 +57,48 @@ bool tr_ranges_mask(struct terrace *tr, u64 region, u32 marks, u64 *mask)
 	return any;
 }
 
+/* --- a write lifts DEAD ------------------------------------------------------------ */
+
+/* Whoever writes only notes it: to take marks away sleeps. Under rcu_read_lock. */
+static void note_written(struct tr_control *control, u64 first, u64 end)
+{
+	struct tr_lifts *lifts = &control->lifts;
+	struct tr_lift *last;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lifts->lock, flags);
+	last = lifts->nr ? &lifts->lift[lifts->nr - 1] : NULL;
+	if (last && first <= last->end && end >= last->first) {
+		last->first = min(last->first, first);
+		last->end = max(last->end, end);
+	} else if (lifts->nr < TR_MAX_LIFTS) {
+		lifts->lift[lifts->nr++] = (struct tr_lift){ first, end };
+	} else {
+		/* Too many to tell apart: what lies between loses its marks as well. */
+		last->first = min(last->first, first);
+		last->end = max(last->end, end);
+	}
+	spin_unlock_irqrestore(&lifts->lock, flags);
+	queue_work(system_wq, &control->lift_work);
+}
+
+void tr_ranges_written(struct terrace *tr, u64 block, u32 nr)
+{
+	const struct tr_ranges *ranges;
+	struct tr_control *control;
+	u64 at, n;
+
+	rcu_read_lock();	/* tr_control_remove() waits for it */
+	ranges = READ_ONCE(tr->ranges);
+	control = READ_ONCE(tr->control);
+	for (at = block; ranges && control && at < block + nr; at += n) {
+		n = block + nr - at;
+		if (tr_ranges_find(ranges->range, ranges->nr, at, &n) & BIT(TERRACE_RANGE_DEAD))
+			note_written(control, at, at + n);
+	}
+	rcu_read_unlock();
+}
+
 /* --- changing ---------------------------------------------------------------------- */
 
 /* @base with all of @over laid over it, in @to. */
@@ -127,6 +169,65 @@ static int change(struct tr_control *control, struct tr_ranges **which, u64 firs
 	}
 	kvfree(old);
 	return 0;
+}
+
+/* The blocks of @lift are no longer DEAD for this file. true: something changed. */
+static bool lift_one(struct tr_client *client, const struct tr_lift *lift)
+{
+	struct tr_ranges *fresh = client->hints ? kvzalloc(sizeof(*fresh), GFP_KERNEL) : NULL;
+	struct tr_ranges *old = client->hints;
+	int nr;
+
+	if (!fresh)
+		return false;
+	nr = tr_ranges_change(old->range, old->nr, fresh->range, TR_MAX_RANGES, lift->first,
+			      lift->end, BIT(TERRACE_RANGE_DEAD), 0);
+	if (nr < 0)	/* no room to split one: rather none than a ban that stays */
+		nr = tr_ranges_change(old->range, old->nr, fresh->range, TR_MAX_RANGES, 0, ~0ull,
+				      BIT(TERRACE_RANGE_DEAD), 0);
+	if (nr < 0) {
+		kvfree(fresh);
+		return false;
+	}
+	fresh->nr = nr;
+	client->hints = fresh;
+	kvfree(old);
+	return true;
+}
+
+static void take_lifts(struct tr_control *control, struct tr_lifts *to)
+{
+	spin_lock_irq(&control->lifts.lock);
+	to->nr = control->lifts.nr;
+	memcpy(to->lift, control->lifts.lift, sizeof(to->lift));
+	control->lifts.nr = 0;
+	spin_unlock_irq(&control->lifts.lock);
+}
+
+static void lift_fn(struct work_struct *work)
+{
+	struct tr_control *control = container_of(work, struct tr_control, lift_work);
+	struct tr_client *client;
+	struct tr_lifts lifts;
+	bool changed = false;
+	u32 k;
+
+	down_read(&control->alive);
+	mutex_lock(&control->ranges_mutex);
+	take_lifts(control, &lifts);
+	list_for_each_entry(client, &control->hinting, hinting)
+		for (k = 0; k < lifts.nr; k++)
+			changed |= lift_one(client, &lifts.lift[k]);
+	if (changed && control->tr)
+		publish(control);
+	mutex_unlock(&control->ranges_mutex);
+	up_read(&control->alive);
+}
+
+void tr_lifts_init(struct tr_control *control)
+{
+	spin_lock_init(&control->lifts.lock);
+	INIT_WORK(&control->lift_work, lift_fn);
 }
 
 /* What a call clears and sets; false: no such call. */

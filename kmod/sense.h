@@ -40,6 +40,8 @@ static inline u32 tr_dev(const struct terrace *tr)
 u32 tr_ranges_marks(struct terrace *tr, u64 block);
 /* Which blocks of a region have one of @marks; none: false, and @mask is zero. */
 bool tr_ranges_mask(struct terrace *tr, u64 region, u32 marks, u64 *mask);
+/* They are: marked DEAD no longer, a little later. Look at tr->ranges first. Any context. */
+void tr_ranges_written(struct terrace *tr, u64 block, u32 nr);
 void tr_ranges_exit(struct terrace *tr);
 
 /* New writes go past the fast tiers. */

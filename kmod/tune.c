@@ -70,5 +70,6 @@ int tr_tune_change(struct terrace *tr, const char *word)
 	else
 		tr_janitor_kick(tr);	/* its marks may have moved */
 	tr_flight_changed(tr);
+	tr_throttle_update(tr);
 	return wrong ? -EINVAL : 0;
 }

@@ -33,7 +33,8 @@
  *           tier. `up` is empty, tier_up is not used.
  *   DROP    gives clean slots back: those of the blocks not in `up`. No data
  *           are read or written. codec, level, shift and tiers are not used.
- *   SCRUB   reads and verifies the region's packs and changes nothing.
+ *   SCRUB   reads and verifies the region's packs, reads its blocks that are
+ *           loose on shelves or at home, and changes nothing.
  * What is not used is zero. codec, level and shift say how the pack that is
  * written is compressed: level 0 is the codec's default, shift 0, 2 or 4 means
  * clusters of 1, 4 or 16 blocks. `warm` says which blocks of a cluster come
@@ -103,7 +104,8 @@
  * promotes the blocks, and new writes there go past the fast tiers. Pins last
  * until UNPIN or until the volume is deactivated. HINT_COLD: new writes there
  * go past the fast tiers; HINT_NOHEAT: accesses there are not reported to the
- * senses; DEAD: of a deleted file: no order promotes the blocks. Hints end with
+ * senses; DEAD: of a deleted file: no order promotes the blocks, until they are
+ * written: a write to a block lifts its mark, within moments. Hints end with
  * the file that set them, or by CLEAR, which takes all of this file's away
  * from the range. Pins and all files' hints, laid over each other, may form
  * max_ranges different ranges (more: ENOSPC). ERANGE: beyond the volume.

@@ -92,6 +92,19 @@ vol_message commit
 echo 0 > $T/events/terrace/enable
 pass "tracepoints"
 
+# what is marked dead does not come up, until it is written anew
+order 2 append tier_down=1 codec=lz4
+start ask range 2048 1024 dead 1000 > /dev/shm/hint
+until_says 0 cat /dev/shm/hint
+expect_fail "error=ENOENT" ask move 2 raise up=0-9
+dd if=/dev/urandom of="$VOL" bs=4k seek=2052 count=3 oflag=direct status=none
+order 2 append tier_down=1 codec=lz4
+up_again() { ask move 2 raise up=0-9 | word up; }
+until_says 3 up_again
+kill_all "$JOB"
+until_says 7 up_again
+pass "dead blocks, and their lifting"
+
 # events: suspended and resumed, low room and room again, grown
 start ask events 20 > /dev/shm/events
 until_says listening head -n 1 /dev/shm/events
