@@ -103,7 +103,7 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 
 /* --- snapshot and classes ---------------------------------------------------------- */
 
-static void snapshot(struct tr_order_state *s)
+void tr_order_snapshot(struct tr_order_state *s)
 {
 	struct tr_region *region = s->move.region;
 	struct tr_packs *packs;
@@ -327,7 +327,7 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	u32 tiers;
 	int err;
 
-	snapshot(s);
+	tr_order_snapshot(s);
 	classify(tr, s, ask);
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
 		return has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
@@ -363,56 +363,6 @@ static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	result->error = err;
 	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM : err ? TERRACE_RESULT_FAILED :
 			 result->raced ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
-}
-
-/* --- SCRUB -------------------------------------------------------------------------------- */
-
-static void forget_block(void *context, u32 i, const void *data)
-{
-}
-
-/* Reads what lives in the pack; how many blocks of it cannot be read. */
-static u32 scrub_pack(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
-		      const struct tr_pack_ref *ref, struct tr_unpacker *unpacker)
-{
-	struct terrace_result *result = &order->result;
-	u64 mask[TR_LEAF_WORDS] = {};
-	u32 i, bad, nr = 0;
-	int err;
-
-	for (i = 0; i < BLOCKS; i++)
-		if (s->pack[i] == ref->id)
-			tr_bit_set(mask, i);
-	/* Again and again behind each bad block. */
-	while (!tr_bits_none(mask)) {
-		err = tr_unpack_drive(tr, ref, mask, unpacker, forget_block, NULL, &bad);
-		if (!err)
-			break;
-		if (err != -ESTALE && !nr++ && !result->unreadable)
-			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
-		bitmap_clear((unsigned long *)mask, 0, bad + 1);
-	}
-	result->read_bytes[tr_place_tier(ref->place)] += ref->blocks * TERRACE_BLOCK_BYTES;
-	return nr;
-}
-
-static int scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
-{
-	struct terrace_result *result = &order->result;
-	struct tr_unpacker *unpacker;
-	u32 k, tiers;
-
-	snapshot(s);
-	result->packs = s->nr_refs;
-	for (k = 0; k < s->nr_refs; k++) {
-		tiers = BIT(tr_place_tier(s->ref[k].place));
-		tr_flight_enter(tr, tiers);
-		unpacker = tr_unpacker_get(tr);
-		result->unreadable += scrub_pack(tr, order, s, &s->ref[k], unpacker);
-		tr_unpacker_put(tr, unpacker);
-		tr_flight_leave(tr, tiers);
-	}
-	return result->unreadable ? -EIO : 0;
 }
 
 /* --- batches ------------------------------------------------------------------------------- */
@@ -515,7 +465,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 			continue;
 		tr_work_gently(tr);
 		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
-			err[k] = scrub(tr, order[k], state[k]);
+			err[k] = tr_order_scrub(tr, order[k], state[k]);
 		else
 			err[k] = READ_ONCE(order[k]->cancelled) ? -ECANCELED :
 				 prepare(tr, order[k], state[k]);

@@ -92,6 +92,13 @@ int tr_order_home(struct terrace *tr, struct tr_order_state *s, struct tr_order_
 int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		struct tr_order_area *area, struct terrace_result *result);
 
+/* --- order.c, order_scrub.c ------------------------------------------------------ */
+
+/* Of every block: its place, and the pack it is live in. */
+void tr_order_snapshot(struct tr_order_state *s);
+/* -EIO: result->unreadable blocks are. */
+int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s);
+
 /* --- order_commit.c --------------------------------------------------------------- */
 
 /* Publishes what is still as in the snapshot. -EROFS, -EBUSY: nothing was. */

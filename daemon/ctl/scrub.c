@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * terracectl scrub: reads all packs of a volume in use and verifies their
- * checksums; changes nothing.
+ * checksums, reads what is loose on shelves or at home; changes nothing.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -51,6 +51,15 @@ static void lost_map(struct scrub *s, const struct terrace_region *region)
 		  strerror(-(int)region->status));
 }
 
+/* On shelves, or at home: a place that is not on a fast tier. */
+static bool has_loose(const struct terrace_region *region)
+{
+	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
+		if (region->present[w] & ~region->fast[w])
+			return true;
+	return false;
+}
+
 static int next_order(void *ctx, struct terrace_move *move)
 {
 	struct scrub *s = ctx;
@@ -67,7 +76,7 @@ static int next_order(void *ctx, struct terrace_move *move)
 
 			if (region->status)
 				lost_map(s, region);
-			if (region->status || !region->nr_packs)
+			if (region->status || (!region->nr_packs && !has_loose(region)))
 				continue;
 			s->packs += region->nr_packs;
 			for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
@@ -88,7 +97,7 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 	if (!result->unreadable)
 		return;
 	if (!s->bad) {
-		printf("region %llu: %u packed blocks cannot be read; the first is block %llu\n",
+		printf("region %llu: %u blocks cannot be read; the first is block %llu\n",
 		       (unsigned long long)result->region, result->unreadable,
 		       (unsigned long long)result->bad_block);
 		return;

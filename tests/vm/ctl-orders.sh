@@ -139,7 +139,7 @@ start=$(terracectl dump --json super "${VOL_DRIVES[@]}" | json "[i for i in o['i
 dd if=/dev/urandom of="${VOL_DRIVES[1]}" bs=4k seek=$((start + place + blocks - 1)) count=1 oflag=direct conv=notrunc status=none
 vol_up
 klog_allow "terrace: .*pack"
-refuses 1 "packed blocks cannot be read; the first is block [0-9]+" scrub vol
+refuses 1 "blocks cannot be read; the first is block [0-9]+" scrub vol
 check_eq "json" "$(terracectl scrub --json vol 2> /dev/null | json "len(o['bad']), o['complete']")" "(1, True)"
 refuses 2 "name one volume" scrub
 vol_down
