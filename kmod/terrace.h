@@ -233,7 +233,8 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
 void tr_work_gently(struct terrace *tr);
 void tr_work_normally(void);
 
-/* Gives back the memory that moves and orders keep for the next ones. */
+/* Gives back the memory that moves, orders and readers of packs keep for the next ones. */
+void tr_unpackers_forget(struct terrace *tr);
 void tr_moves_forget(struct terrace *tr);
 void tr_orders_forget(struct terrace *tr);
 

@@ -118,6 +118,25 @@ void tr_unpacker_put(struct terrace *tr, struct tr_unpacker *unpacker)
 	wake_up(&packing->wait);
 }
 
+void tr_unpackers_forget(struct terrace *tr)
+{
+	struct tr_packing *packing = tr->packing;
+	struct tr_unpacker *unpacker, *next;
+	LIST_HEAD(idle);
+
+	spin_lock(&packing->lock);
+	unpacker = list_first_entry_or_null(&packing->idle, struct tr_unpacker, list);
+	if (unpacker) {
+		list_splice_init(&packing->idle, &idle);
+		list_move(&unpacker->list, &packing->idle);	/* one for when there is no memory */
+		list_for_each_entry(unpacker, &idle, list)
+			packing->nr_unpackers--;
+	}
+	spin_unlock(&packing->lock);
+	list_for_each_entry_safe(unpacker, next, &idle, list)
+		unpacker_free(unpacker);
+}
+
 u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker)
 {
 	return unpacker->read_bytes;

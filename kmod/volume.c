@@ -33,6 +33,7 @@ static void tick_fn(struct work_struct *work)
 	tr_summary_tick(tr);
 	tr_moves_forget(tr);
 	tr_orders_forget(tr);
+	tr_unpackers_forget(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
