@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Homes on a drive that compresses inside: blocks go there as they are, are overwritten there, and leave it trimmed.
 # vm: mode=functional memory=1G timeout=600 build=orders,daemon
+# shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
@@ -126,7 +127,7 @@ for ((at = 0; at < 64; at += 24)); do same /dev/shm/half $at $((8 << 20)); done
 # terraced asks the drive how full it is, and tells the volume; again and again
 zram=/sys/block/$(basename "$(readlink -f $CSD)")
 tier=$(echo /sys/fs/terrace/*/tier1)
-cat > $CONF <<-EOF
+cat > "$CONF" <<-EOF
 	[daemon]
 	state_directory = /dev/shm/state
 	socket = /dev/shm/socket

@@ -37,10 +37,19 @@ for ((step = 0; step < STEPS; step++)); do
 		oracle_clean --touched --sample 2
 	fi
 done
-# a client that is killed leaves nothing behind: neither orders nor a use of the volume
-start give_orders 100000 "$SEED" --uring
-oracle_run --seed $((SEED + STEPS)) --ops 300 --threads 2 --depth 8 --max-kb 128 --hot 50
-kill_all "$JOB"
+# a client that is killed at any instant leaves nothing behind: neither orders nor a use of the volume
+for ((turn = 0; turn < 4; turn++)); do
+	((turn % 2)) && by=() || by=(--uring)
+	start give_orders 100000 $((SEED + turn)) "${by[@]}"
+	oracle_run --seed $((SEED + STEPS + turn)) --ops 80 --threads 2 --depth 8 --max-kb 128 --hot 50
+	sleep "0.$((RANDOM % 900 + 100))"
+	kill_all "$JOB"
+done
+for ((tries = 0; tries < 300; tries++)); do	# those under way come to their end
+	[ "$(cat /sys/fs/terrace/*/tier1/orders)" != 0 ] || break
+	sleep 0.2
+done
+check_eq "orders of nobody" "$(cat /sys/fs/terrace/*/tier1/orders)" 0
 oracle_clean
 vol_down
 vol_check

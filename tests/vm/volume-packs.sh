@@ -252,18 +252,6 @@ expect_fail "status=failed error=EIO" from_ram orders /dev/terrace/vol move 5 ra
 drive slow error clear
 state 5 0 1024 1
 same_there "after a failed raise"
-# what is loose on a shelf is looked at as well
-vol_message set stream_kb=64
-dd if=$DATA of="$VOL" bs=1M skip=8 seek=24 count=4 oflag=direct status=none
-vol_message set stream_kb=0
-loose=$(from_ram orders /dev/terrace/vol show 6 | sed 's/present=1024 fast=\([0-9]*\) .*/\1/')
-[ "$loose" -lt 500 ] || die "of region 6 $loose blocks are fast"
-order 6 scrub
-says unreadable 0
-drive slow error add read 0 0
-klog_expect 'block \d+ at tier 1 block \d+ cannot be read$'
-expect_fail "status=partly error=EIO .* unreadable=$((1024 - loose)) " from_ram orders /dev/terrace/vol move 6 scrub
-drive slow error clear
 vol_down
 vol_check
 pass "orders in flight, and a drive that fails under them"
