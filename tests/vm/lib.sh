@@ -50,14 +50,17 @@ need_cmd() {
 
 # load_module FILE [PARAM=VALUE...]: insmod after the modules it depends on
 load_module() {
-	local file=$1 dep
+	local file=$1 key value module wanted=()
 	shift
 	[ -e "$file" ] || die "$file is not built: make kmod drive"
-	for dep in $(modinfo -F depends "$file" | tr ',' ' '); do
-		[ -d "/sys/module/${dep//-/_}" ] || modprobe "$dep" || insmod "$(dirname "$file")/$dep.ko"
-	done
-	# modules that are asked for by name at run time
-	for dep in $(modinfo -F softdep "$file" | sed 's/pre: //; s/post: //'); do modprobe -q "$dep" || true; done
+	while read -r key value; do
+		[[ $key = depends: || $key = softdep: ]] || continue
+		for module in ${value//,/ }; do
+			[[ $module = p*: || -d /sys/module/${module//-/_} ]] || wanted+=("$module")
+		done
+	done <<< "$(modinfo "$file")"
+	# not all are there as modules: what cannot be done without, insmod will miss
+	[ ${#wanted[@]} = 0 ] || modprobe -qa "${wanted[@]}" || true
 	insmod "$file" "$@"
 }
 
@@ -103,28 +106,29 @@ mkzram() {
 
 dmc() {
 	[ -d /sys/module/dm_mod ] || modprobe dm_mod
-	dmsetup create --noudevsync --noudevrules "$1" --table "$2" && dmsetup mknodes "$1"
+	DM_DISABLE_UDEV=1 dmsetup create "$1" --table "$2"
 }
 
-dmr() { dmsetup remove --noudevsync --noudevrules "$1"; }
+dmr() { DM_DISABLE_UDEV=1 dmsetup remove "$1"; }
 
 sectors() { blockdev --getsz "$1"; }
 
 # ---- programs in RAM ----
 
 in_ram() {
-	local prog path lib
+	local prog path lib progs=()
 	local -A libs=()
-	mkdir -p "$RAM/lib"
+	[ -d "$RAM/lib" ] || mkdir -p "$RAM/lib"
 	for prog in "$@"; do
 		path=$(command -v "$prog") || die "$prog is not installed"
-		[ -e "$RAM/$prog" ] && continue
-		cp -L "$path" "$RAM/$prog"
-		while read -r _ _ lib _; do
+		[ ! -e "$RAM/$prog" ] || continue
+		progs+=("$path")
+		while read -r _ _ lib _; do		# what ldd does, without its shell
 			[[ $lib != /* || -e $RAM/lib/${lib##*/} ]] || libs[${lib##*/}]=$lib
-		done <<< "$(ldd "$path")"
+		done <<< "$(LD_TRACE_LOADED_OBJECTS=1 "$path")"
 	done
-	[ ${#libs[@]} = 0 ] || cp -Ln "${libs[@]}" "$RAM/lib/"
+	[ ${#progs[@]} = 0 ] || cp -L "${progs[@]}" "$RAM/"
+	[ ${#libs[@]} = 0 ] || cp -L "${libs[@]}" "$RAM/lib/"
 }
 
 # from_ram PROGRAM ARG...

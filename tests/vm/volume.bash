@@ -82,7 +82,7 @@ vol_reload() {
 vol_check() {
 	local said
 	said=$(terracectl check --full "$@" "${VOL_DRIVES[@]}" 2>&1) || { echo "$said"; die "terracectl check --full finds problems"; }
-	echo "$said" | tail -1
+	echo "${said##*$'\n'}"
 }
 
 vol_cut() {
