@@ -22,26 +22,31 @@
 
 static u64 blocks_of(const struct compare *c, u64 chunk)
 {
-	u64 left = c->blocks - chunk * CHUNK_BLOCKS;
+	u64 left = c->blocks - c->first - chunk * CHUNK_BLOCKS;
 
 	return left < CHUNK_BLOCKS ? left : CHUNK_BLOCKS;
+}
+
+static u64 start_of(const struct compare *c, u64 chunk)
+{
+	return c->first + chunk * CHUNK_BLOCKS;
 }
 
 /* 1: the same, 0: not, -errno after a message. */
 static int same(struct compare *c, u64 chunk)
 {
 	u64 nr = blocks_of(c, chunk);
-	int r = device_read(&c->from, chunk * CHUNK_BLOCKS, nr, c->a);
+	int r = device_read(&c->from, start_of(c, chunk), nr, c->a);
 
 	if (r) {
-		ctl_error("the volume: blocks from %llu on cannot be read: %s",
-			  (unsigned long long)chunk * CHUNK_BLOCKS, strerror(-r));
+		ctl_error("%s: blocks from %llu on cannot be read: %s",
+			  c->from.path, (unsigned long long)start_of(c, chunk), strerror(-r));
 		return r;
 	}
-	r = device_read(&c->to, chunk * CHUNK_BLOCKS, nr, c->b);
+	r = device_read(&c->to, start_of(c, chunk), nr, c->b);
 	if (r) {
 		ctl_error("%s: blocks from %llu on cannot be read: %s", c->to.path,
-			  (unsigned long long)chunk * CHUNK_BLOCKS, strerror(-r));
+			  (unsigned long long)start_of(c, chunk), strerror(-r));
 		return r;
 	}
 	return !memcmp(c->a, c->b, nr * TERRACE_BLOCK_BYTES);
@@ -56,7 +61,7 @@ static void keep(struct compare *c, u64 chunk)
 
 static int read_all(struct compare *c)
 {
-	u64 chunks = (c->blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
+	u64 chunks = (c->blocks - c->first + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
 
 	for (u64 k = 0; k < chunks; k++) {
 		int r = same(c, k);
@@ -111,12 +116,13 @@ static int open_both(struct compare *c, const char *from, const char *to)
 	return r;
 }
 
-int compare_devices(struct compare *c, const char *from, const char *to, u64 blocks)
+int compare_devices(struct compare *c, const char *from, const char *to, u64 first, u64 blocks)
 {
 	int r;
 
 	memset(c, 0, sizeof(*c));
 	c->from.fd = c->to.fd = -1;
+	c->first = first;
 	c->blocks = blocks;
 	c->a = ctl_alloc_blocks(CHUNK_BLOCKS);
 	c->b = ctl_alloc_blocks(CHUNK_BLOCKS);
@@ -137,7 +143,7 @@ int compare_settle(struct compare *c)
 	int r = read_again(c);
 
 	for (u32 i = 0; i < c->nr && !r; i++) {
-		u64 at = c->chunk[i] * CHUNK_BLOCKS, nr = blocks_of(c, c->chunk[i]);
+		u64 at = start_of(c, c->chunk[i]), nr = blocks_of(c, c->chunk[i]);
 
 		r = device_read(&c->from, at, nr, c->a);
 		if (!r)

@@ -13,12 +13,15 @@ struct compare {
 	struct device from, to;
 	u64 *chunk;		/* that differed */
 	u32 nr;
-	u64 blocks, again_bytes;
+	u64 first, blocks, again_bytes;
 	void *a, *b;
 };
 
-/* 0: the rest is few; -EINTR; or -errno after a message. compare_free() in any case. */
-int compare_devices(struct compare *c, const char *from, const char *to, u64 blocks);
+/*
+ * From block @first on, up to @blocks. 0: the rest is few; -EINTR; or -errno
+ * after a message. compare_free() in any case.
+ */
+int compare_devices(struct compare *c, const char *from, const char *to, u64 first, u64 blocks);
 
 /*
  * Nothing is written now: what differs still (discarded blocks can) is copied,

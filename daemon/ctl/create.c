@@ -46,7 +46,7 @@ static const char help_text[] =
 
 /* ---- classes ----------------------------------------------------------------------- */
 
-static int propose_class(struct format *f, u32 nr)
+int format_propose_class(struct format *f, u32 nr)
 {
 	struct tr_plan_device *tier = &f->args.tier[nr];
 	const char *why;
@@ -69,7 +69,7 @@ static int propose_classes(struct format *f)
 	int r = CTL_OK;
 
 	for (u32 i = 0; i < f->args.nr_tiers && !r; i++)
-		r = propose_class(f, i);
+		r = format_propose_class(f, i);
 	return r;
 }
 

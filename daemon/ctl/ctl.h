@@ -41,6 +41,8 @@ extern const struct ctl_command ctl_scrub_command;
 extern const struct ctl_command ctl_activate_command;
 extern const struct ctl_command ctl_deactivate_command;
 extern const struct ctl_command ctl_evacuate_command;
+extern const struct ctl_command ctl_add_command;
+extern const struct ctl_command ctl_replace_command;
 extern const struct ctl_command ctl_leave_command;
 extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_label_command;

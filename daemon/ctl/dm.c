@@ -304,11 +304,12 @@ int dm_remove(const char *name)
 
 /* ---- any device ------------------------------------------------------------------------ */
 
-static int read_line(int type, const char *name, struct dm_line *line)
+static int read_line(int type, const char *name, u32 nr, struct dm_line *line)
 {
 	struct dm_task *dmt = task(type, name);
 	uint64_t start = 0, sectors = 0;
 	char *target = NULL, *params = NULL;
+	void *next = NULL;
 	struct dm_info info;
 	int r = 0;
 
@@ -320,7 +321,9 @@ static int read_line(int type, const char *name, struct dm_line *line)
 	} else if (!info.exists) {
 		r = -ENXIO;
 	} else {
-		dm_get_next_target(dmt, NULL, &start, &sectors, &target, &params);
+		do {
+			next = dm_get_next_target(dmt, next, &start, &sectors, &target, &params);
+		} while (nr-- && next);
 		line->major = info.major;
 		line->minor = info.minor;
 		line->suspended = info.suspended;
@@ -335,12 +338,22 @@ static int read_line(int type, const char *name, struct dm_line *line)
 
 int dm_table_line(const char *name, struct dm_line *line)
 {
-	return read_line(DM_DEVICE_TABLE, name, line);
+	return read_line(DM_DEVICE_TABLE, name, 0, line);
+}
+
+int dm_table_part(const char *name, u32 nr, struct dm_line *line)
+{
+	return read_line(DM_DEVICE_TABLE, name, nr, line);
 }
 
 int dm_status_line(const char *name, struct dm_line *line)
 {
-	return read_line(DM_DEVICE_STATUS, name, line);
+	return read_line(DM_DEVICE_STATUS, name, 0, line);
+}
+
+int dm_status_part(const char *name, u32 nr, struct dm_line *line)
+{
+	return read_line(DM_DEVICE_STATUS, name, nr, line);
 }
 
 /* Runs it, drops it, says why it failed. */
@@ -361,12 +374,24 @@ static int finish(struct dm_task *dmt, bool ready, bool wait, const char *name, 
 	return r;
 }
 
-int dm_load(const char *name, u64 sectors, const char *target, const char *params)
+int dm_load_parts(const char *name, const struct dm_part *part, u32 nr)
 {
 	struct dm_task *dmt = task(DM_DEVICE_RELOAD, name);
+	bool ready = dmt;
+	u64 at = 0;
 
-	return finish(dmt, dmt && dm_task_add_target(dmt, 0, sectors, target, params), false, name,
-		      "given a table");
+	for (u32 i = 0; i < nr && ready; i++) {
+		ready = dm_task_add_target(dmt, at, part[i].sectors, part[i].target, part[i].params);
+		at += part[i].sectors;
+	}
+	return finish(dmt, ready, false, name, "given a table");
+}
+
+int dm_load(const char *name, u64 sectors, const char *target, const char *params)
+{
+	const struct dm_part part = { sectors, target, params };
+
+	return dm_load_parts(name, &part, 1);
 }
 
 int dm_clear(const char *name)

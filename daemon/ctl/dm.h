@@ -61,10 +61,19 @@ struct dm_line {
 int dm_table_line(const char *name, struct dm_line *line);
 int dm_status_line(const char *name, struct dm_line *line);
 
+/* Line @nr of a device of more targets. */
+int dm_table_part(const char *name, u32 nr, struct dm_line *line);
+int dm_status_part(const char *name, u32 nr, struct dm_line *line);
+
 /* Each prints why it failed, with what the kernel log says. */
 int dm_create_suspended(const char *name, const char *uuid, u64 sectors, const char *target,
 			const char *params);
 int dm_load(const char *name, u64 sectors, const char *target, const char *params);
+struct dm_part {
+	u64 sectors;
+	const char *target, *params;
+};
+int dm_load_parts(const char *name, const struct dm_part *part, u32 nr);
 int dm_clear(const char *name);		/* drops what was loaded */
 /* Filesystems are not frozen. @noflush: what cannot end is kept for later. */
 int dm_suspend(const char *name, bool noflush);

@@ -119,7 +119,13 @@ static void add_device(struct found *found, char *path, const struct tr_label *l
 
 		if (d->label.tier_index != label->tier_index)
 			continue;
-		if (stands_on(path, d->path)) {
+		if (label->generation > d->label.generation) {	/* d has been replaced */
+			free(d->path);
+			d->path = path;
+			d->label = *label;
+		} else if (label->generation < d->label.generation) {
+			free(path);
+		} else if (stands_on(path, d->path)) {
 			free(d->path);
 			d->path = path;
 		} else if (stands_on(d->path, path)) {

@@ -87,30 +87,33 @@ static int refuse_doubles(const struct format *f)
 	return CTL_OK;
 }
 
+int format_refuse_data(const struct format *f, u32 nr)
+{
+	char *found;
+	int r = probe_contents(&f->dev[nr], &found);
+
+	if (r)
+		ctl_error("%s: cannot read: %s", f->path[nr], strerror(-r));
+	else if (found && !f->force)
+		ctl_error("%s %s: nothing changed; --force overwrites it", f->path[nr], found);
+	r = r || (found && !f->force);
+	free(found);
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
 static int refuse_foreign_data(const struct format *f)
 {
 	int result = CTL_OK;
 
-	for (u32 i = 0; i < f->nr_devices; i++) {
-		char *found;
-		int r = probe_contents(&f->dev[i], &found);
-
-		if (r) {
-			ctl_error("%s: cannot read: %s", f->path[i], strerror(-r));
-			return CTL_PROBLEM;
-		}
-		if (found && !f->force) {
-			ctl_error("%s %s: nothing changed; --force overwrites it", f->path[i], found);
+	for (u32 i = 0; i < f->nr_devices; i++)
+		if (format_refuse_data(f, i))
 			result = CTL_PROBLEM;
-		}
-		free(found);
-	}
 	return result;
 }
 
 /* ---- plan ------------------------------------------------------------------------- */
 
-static void describe_device(struct format *f, u32 nr)
+void format_describe_device(struct format *f, u32 nr)
 {
 	struct tr_plan_device *to = nr == f->args.nr_tiers ? &f->args.meta : &f->args.tier[nr];
 	const struct device *dev = &f->dev[nr];
@@ -132,7 +135,7 @@ int format_make_plan(struct format *f)
 	struct tr_plan_fault fault;
 
 	for (u32 i = 0; i < f->nr_devices; i++)
-		describe_device(f, i);
+		format_describe_device(f, i);
 	if (getrandom(&f->args.first_nonce, sizeof(f->args.first_nonce), 0) < 0 ||
 	    getrandom(&f->args.first_crc, sizeof(f->args.first_crc), 0) < 0) {
 		ctl_error("no random numbers: %s", strerror(errno));

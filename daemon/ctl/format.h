@@ -32,6 +32,13 @@ struct format {
 	struct tr_plan plan;
 };
 
+/* The pieces of it that terracectl add uses; device @nr is a tier. */
+int format_parse_tier(struct format *f, const struct ctl_command *cmd, const char *text);
+int format_propose_class(struct format *f, u32 nr);
+void format_describe_device(struct format *f, u32 nr);
+int format_refuse_data(const struct format *f, u32 nr);
+int format_write_tier(const struct format *f, u32 nr);
+
 /* CTL_OK, or CTL_USAGE after a message. *@help: --help was asked for. */
 int format_parse(struct format *f, const struct ctl_command *cmd, int argc, char **argv,
 		 bool *help);

@@ -62,7 +62,7 @@ static bool parse_tier_word(struct format *f, u32 nr, const char *word, size_t b
 }
 
 /* CLASS[:WORD]...=DEVICE */
-static int parse_tier(struct format *f, const struct ctl_command *cmd, const char *text)
+int format_parse_tier(struct format *f, const struct ctl_command *cmd, const char *text)
 {
 	const char *equals = strchr(text, '='), *word = text;
 	size_t bytes = strcspn(text, ":=");
@@ -162,7 +162,7 @@ static int parse_option(struct format *f, const struct ctl_command *cmd, int opt
 {
 	switch (opt) {
 	case OPT_TIER:
-		return parse_tier(f, cmd, optarg);
+		return format_parse_tier(f, cmd, optarg);
 	case OPT_META:
 		if (f->meta_path)
 			return ctl_usage(cmd, "--meta given twice");

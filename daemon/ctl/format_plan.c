@@ -73,6 +73,10 @@ void format_print_fault(const struct format *f, const struct tr_plan_fault *faul
 		ctl_error("size %s is too big: a volume has at most %s", size_text(have),
 			  size_text(need));
 		break;
+	case TR_PLAN_PAGES:
+		ctl_error("the metadata area, whose size was fixed at format, has %s for pages; with this tier %s would be needed",
+			  size_text(have), size_text(need));
+		break;
 	default:
 		ctl_error("%s%scannot plan this volume (reason %d: %llu, %llu)", who,
 			  *who ? ": " : "", fault->error, have, need);

@@ -94,6 +94,16 @@ static int write_label(const struct device *dev, const struct tr_label *label)
 	return r ? r : device_flush(dev);
 }
 
+int format_write_tier(const struct format *f, u32 nr)
+{
+	const struct tr_label *label = &f->plan.label[nr];
+	int r = wipe(&f->dev[nr]);
+
+	if (!r && label->kind == TERRACE_KIND_HOME)
+		device_discard(&f->dev[nr], label->data_start, label->data_blocks);
+	return r ? r : write_label(&f->dev[nr], label);
+}
+
 int format_write(const struct format *f)
 {
 	const struct tr_plan *plan = &f->plan;

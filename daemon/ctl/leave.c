@@ -37,7 +37,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -45,13 +44,12 @@
 #include "device.h"
 #include "find.h"
 #include "interrupt.h"
+#include "mirror.h"
 #include "names.h"
 #include "probe.h"
 #include "relay.h"
 #include "term.h"
 #include "tiers.h"
-
-#define REGION_SECTORS	1024	/* the mirror's unit */
 
 struct leave {
 	struct relay relay;
@@ -134,8 +132,7 @@ static int make_mirror(const struct leave *l)
 
 	if (r)
 		return r;
-	params = ctl_text("core 1 %u 2 %u:%u 0 %u:%u 0 1 handle_errors", REGION_SECTORS, below.major,
-			  below.minor, l->major, l->minor);
+	params = mirror_params(makedev(below.major, below.minor), makedev(l->major, l->minor), 0);
 	r = dm_load(l->relay.name, l->relay.sectors, "mirror", params);
 	free(params);
 	if (r)
@@ -143,49 +140,6 @@ static int make_mirror(const struct leave *l)
 	r = dm_resume(l->relay.name, false);
 	if (r)
 		dm_clear(l->relay.name);
-	return r;
-}
-
-/* "2 253:1 253:2 17/128 1 AA 1 core" */
-static int ask_mirror(const struct leave *l, u64 *done, u64 *total)
-{
-	unsigned long long have, all;
-	struct dm_line line;
-	char health[16];
-	int r = dm_status_line(l->relay.name, &line);
-
-	if (r)
-		return r;
-	if (sscanf(line.params, "2 %*s %*s %llu/%llu 1 %15s", &have, &all, health) != 3) {
-		ctl_error("'%s' says '%s' of its copying, which terracectl does not understand",
-			  l->relay.name, line.params);
-		return -EPROTO;
-	}
-	*done = have;
-	*total = all;
-	if (!strcmp(health, "AA"))
-		return 0;
-	ctl_error("%s failed", health[0] == 'A' ? l->to : "the volume");
-	return -EIO;
-}
-
-static int copy(const struct leave *l)
-{
-	const struct timespec pause = { .tv_nsec = 200000000 };
-	u64 done = 0, total = 1;
-	int r;
-
-	for (;;) {
-		r = ask_mirror(l, &done, &total);
-		if (r || done == total)
-			break;
-		term_progress("copying", done, total);
-		if (interrupt_seen())
-			return -EINTR;
-		nanosleep(&pause, NULL);
-	}
-	if (!r)
-		term_progress("copying", total, total);
 	return r;
 }
 
@@ -267,11 +221,10 @@ static void forget_metadata(const struct found_volume *v)
 	}
 }
 
-static int finish(struct leave *l)
+static int finish(struct leave *l, const struct mirror *m)
 {
 	struct found_volume *v;
 	struct found found;
-	u64 done, total;
 	int r;
 
 	find_volumes(&found, NULL, 0);
@@ -284,9 +237,7 @@ static int finish(struct leave *l)
 	}
 	r = dm_suspend(l->relay.name, true);
 	if (!r)
-		r = ask_mirror(l, &done, &total);
-	if (!r && done != total)
-		r = -EAGAIN;
+		r = mirror_in_step(m);
 	if (!r)
 		r = switch_over(l, v);
 	if (!r) {
@@ -337,6 +288,7 @@ static bool mirrors(const struct leave *l)
 
 static int run_leave(struct leave *l)
 {
+	const struct mirror m = { .name = l->relay.name, .from = "the volume", .to = l->to };
 	char *below = ctl_text("/dev/mapper/%s", l->relay.below);
 	int r = 0;
 
@@ -352,11 +304,11 @@ static int run_leave(struct leave *l)
 			r = dm_resume(l->relay.name, false);
 	}
 	if (!r)
-		r = copy(l);
+		r = mirror_copy(&m);
 	if (!r)
-		r = compare_devices(&l->compare, below, l->to, l->relay.sectors / TERRACE_BLOCK_SECTORS);
+		r = compare_devices(&l->compare, below, l->to, 0, l->relay.sectors / TERRACE_BLOCK_SECTORS);
 	if (!r)
-		r = finish(l);
+		r = finish(l, &m);
 	compare_free(&l->compare);
 	free(below);
 	if (r && !l->relay.begun)

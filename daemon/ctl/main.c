@@ -26,6 +26,8 @@ static const struct ctl_command *const commands[] = {
 	&ctl_scrub_command,
 	&ctl_activate_command,
 	&ctl_deactivate_command,
+	&ctl_add_command,
+	&ctl_replace_command,
 	&ctl_evacuate_command,
 	&ctl_leave_command,
 	&ctl_remove_command,

@@ -206,16 +206,27 @@ static int let_waiting_through(struct relay *relay)
 	return start_below(relay);
 }
 
+int relay_stop(struct relay *relay)
+{
+	int r = let_waiting_through(relay);
+
+	if (!r)
+		r = dm_suspend(relay->name, true);
+	return r ? r : stop_below(relay);
+}
+
+int relay_change(struct relay *relay, const char *params)
+{
+	snprintf(relay->params, sizeof(relay->params), "%s", params);
+	return keep(relay);
+}
+
 int relay_in(struct relay *relay, const char *params)
 {
 	int r = 0;
 
 	if (!runs_volume(relay->name)) {
-		r = let_waiting_through(relay);
-		if (!r)
-			r = dm_suspend(relay->name, true);
-		if (!r)
-			r = stop_below(relay);
+		r = relay_stop(relay);
 		if (!r)
 			r = dm_load(relay->name, relay->sectors, TARGET, params);
 		if (!r)

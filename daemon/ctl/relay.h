@@ -47,6 +47,12 @@ int relay_find(struct relay *relay, const char *name);
  */
 int relay_out(struct relay *relay);
 
+/* To d: the volume stands still, I/O waits. Its devices can be written to. */
+int relay_stop(struct relay *relay);
+
+/* Its table from now on, also for the call that goes on after this one. */
+int relay_change(struct relay *relay, const char *params);
+
 /* From anything to `in`, with @params as the terrace table. */
 int relay_in(struct relay *relay, const char *params);
 

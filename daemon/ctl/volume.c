@@ -248,9 +248,9 @@ static void check_tiers(const struct volume *vol, struct findings *findings)
 		check_tier(vol, i, findings);
 	for (; i < TERRACE_MAX_TIERS; i++)
 		if (vol->tier[i] >= 0)
-			problem(findings, vol->dev[vol->tier[i]].path,
-				"says it is tier %u, the volume has %u tiers", i,
-				vol->super->nr_tiers);
+			note(findings, vol->dev[vol->tier[i]].path,
+			     "says it is tier %u, the volume has %u tiers: terracectl add was cut off, or takes it up again",
+			     i, vol->super->nr_tiers);
 }
 
 /* Of primary and synchronous mirror the newer one, as activation does. One

@@ -440,3 +440,31 @@ int tr_plan_make(struct tr_plan *plan, const struct tr_plan_args *args,
 	}
 	return plan_size(plan, args, fault);
 }
+
+int tr_plan_add(struct tr_plan *plan, const struct tr_plan_args *args, const struct tr_super *super,
+		struct tr_plan_fault *fault)
+{
+	u32 nr = super->nr_tiers;
+	u64 have, need;
+	int r;
+
+	memset(plan, 0, sizeof(*plan));
+	fail(fault, TR_PLAN_OK, TR_NO_DEVICE, 0, 0);
+	if (nr >= TERRACE_MAX_TIERS)
+		return fail(fault, TR_PLAN_TIERS, TR_NO_DEVICE, nr + 1, TERRACE_MAX_TIERS);
+	plan->super = *super;
+	plan->primary = TR_NO_DEVICE;
+	plan->mirror = TR_NO_DEVICE;
+	r = check_tier(args, nr, fault);
+	if (!r)
+		r = plan_tier(plan, args, nr, fault);
+	if (r)
+		return r;
+	plan->super.nr_tiers++;
+	plan->super.generation++;
+	plan->nr_devices = plan->super.nr_tiers;
+	plan->room_blocks = tr_room(&plan->super);
+	have = super->meta_blocks - tr_first_page(super);
+	need = tr_pages_needed(&plan->super);
+	return have < need ? fail(fault, TR_PLAN_PAGES, TR_NO_DEVICE, have, need) : 0;
+}

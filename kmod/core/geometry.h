@@ -81,6 +81,7 @@ enum tr_plan_error {
 	TR_PLAN_TOO_BIG,	/* device blocks have, need: largest */
 	TR_PLAN_VIRTUAL,	/* virtual blocks have, need: what fits */
 	TR_PLAN_VIRTUAL_MAX,	/* virtual blocks have, need: largest of the format */
+	TR_PLAN_PAGES,		/* blocks for pages have, need */
 };
 
 struct tr_plan_fault {
@@ -104,6 +105,15 @@ struct tr_plan {
 /* Returns 0, or -EINVAL with the reason in @fault. */
 int tr_plan_make(struct tr_plan *plan, const struct tr_plan_args *args,
 		 struct tr_plan_fault *fault);
+
+/*
+ * One more tier for a volume that stands still: @args->tier[super->nr_tiers],
+ * behind the slowest, whose class is in @args as well. Gives its label and the
+ * superblock to be written: places hold a tier's number, so no other place
+ * in the order could be had without touching the map.
+ */
+int tr_plan_add(struct tr_plan *plan, const struct tr_plan_args *args, const struct tr_super *super,
+		struct tr_plan_fault *fault);
 
 /* Chunks (space pages) of a tier: the last one may be cut. */
 u64 tr_chunks(u64 data_blocks);

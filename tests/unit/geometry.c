@@ -374,6 +374,42 @@ static void pages_are_enough_for_a_while(void **state)
 	assert_true(tr_pages_needed(&plan.super) > have);
 }
 
+static void a_tier_comes_behind_the_slowest(void **state)
+{
+	struct tr_plan_args args = two_tiers(GIB, 10 * GIB);
+	static struct tr_super before, read_super;
+	static u64 block[512];
+
+	(void)state;
+	expect_sound(&args);
+	before = plan.super;
+	args.tier[2] = device(TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, GIB);
+	assert_int_equal(tr_plan_add(&plan, &args, &before, &fault), 0);
+	assert_int_equal(plan.super.nr_tiers, 3);
+	assert_int_equal(plan.super.generation, before.generation + 1);
+	assert_int_equal(plan.super.virtual_blocks, before.virtual_blocks);
+	assert_memory_equal(plan.super.tier, before.tier, 2 * sizeof(before.tier[0]));
+	assert_true(tr_room(&plan.super) > tr_room(&before));
+	assert_int_equal(plan.label[2].tier_index, 2);
+	assert_int_equal(plan.label[2].meta_blocks, 0);
+	tr_super_encode(block, &plan.super);
+	assert_int_equal(tr_super_decode(&read_super, block), 0);
+	assert_memory_equal(&read_super, &plan.super, sizeof(read_super));
+
+	args.tier[2] = device(TERRACE_CLASS_NVME, TERRACE_KIND_SLOTS, GIB);
+	assert_int_not_equal(tr_plan_add(&plan, &args, &before, &fault), 0);
+	assert_int_equal(fault.error, TR_PLAN_ORDER);
+	args.tier[2] = device(TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, 64 * MIB);
+	assert_int_not_equal(tr_plan_add(&plan, &args, &before, &fault), 0);
+	assert_int_equal(fault.error, TR_PLAN_TOO_SMALL);
+	args.tier[2] = device(TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, 400 * 1024 * GIB);
+	assert_int_not_equal(tr_plan_add(&plan, &args, &before, &fault), 0);
+	assert_int_equal(fault.error, TR_PLAN_PAGES);
+	before.nr_tiers = TERRACE_MAX_TIERS;
+	assert_int_not_equal(tr_plan_add(&plan, &args, &before, &fault), 0);
+	assert_int_equal(fault.error, TR_PLAN_TIERS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +426,7 @@ int main(void)
 		cmocka_unit_test(too_small_says_how_much_is_needed),
 		cmocka_unit_test(reserve_grows_with_the_tier),
 		cmocka_unit_test(pages_are_enough_for_a_while),
+		cmocka_unit_test(a_tier_comes_behind_the_slowest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

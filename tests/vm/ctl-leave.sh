@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl leave: a volume under load becomes a plain device without an unmount; interrupted, killed, with a failing device it stays a volume.
-# vm: mode=functional memory=2G timeout=680 build=oracle
+# terracectl add, replace, leave: a volume under load gets a tier, another drive, becomes a plain device; interrupted, killed, with a failing device it stays what it was.
+# vm: mode=functional memory=2G timeout=900 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -9,20 +9,25 @@
 
 need dm-mirror dm-delay
 vol_ram 64 384
+mkram third 384
+mkram other 448
 mkram plain 80
 mkram small 16
+for n in 1 2 3 4 5; do mkram spare$n 16; done
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 64M
 vol_up commit_ms=200
 PLAIN=/dev/mapper/plain
 # slow: a region of the mirror takes 0.1 s
-slow() { echo "0 $(sectors /dev/ram/plain) delay /dev/ram/plain 0 0 /dev/ram/plain 0 100"; }
-fast() { echo "0 $(sectors /dev/ram/plain) linear /dev/ram/plain 0"; }
-plain_is() {
-	dmsetup load plain --table "$1"
-	dmsetup suspend --noudevsync plain
-	dmsetup resume --noudevsync --noudevrules plain
+slow() { echo "0 $(sectors "/dev/ram/$1") delay /dev/ram/$1 0 0 /dev/ram/$1 0 100"; }
+fast() { echo "0 $(sectors "/dev/ram/$1") linear /dev/ram/$1 0"; }
+# becomes DEVICE TABLE
+becomes() {
+	dmsetup load "$1" --table "$2"
+	dmsetup suspend --noudevsync "$1"
+	dmsetup resume --noudevsync --noudevrules "$1"
 }
-dmc plain "$(slow)"
+dmc plain "$(slow plain)"
+dmc other "$(slow other)"
 target() { dmsetup table "$1" | cut -d' ' -f3; }
 # until_ WHAT COMMAND...
 until_() {
@@ -36,7 +41,7 @@ until_() {
 	cat /dev/shm/said
 	die "$what: never"
 }
-copying() { [[ $(dmsetup status vol) =~ \ mirror\ 2\ [^\ ]+\ [^\ ]+\ ([0-9]+)/([0-9]+)\  ]] && ((BASH_REMATCH[1] > 4 && BASH_REMATCH[1] < BASH_REMATCH[2])); }
+copying() { [[ $(dmsetup status "${1-vol}" 2> /dev/null) =~ \ mirror\ 2\ [^\ ]+\ [^\ ]+\ ([0-9]+)/([0-9]+)\  ]] && ((BASH_REMATCH[1] > 4 && BASH_REMATCH[1] < BASH_REMATCH[2])); }
 gone() { ! kill -0 "$1" 2> /dev/null; }
 leave() { LD_LIBRARY_PATH=$RAM/lib exec "$RAM/terracectl" leave --yes "$@" > /dev/shm/said 2>&1; }
 is_volume() {
@@ -74,6 +79,89 @@ load() {
 load &
 load=$!
 
+# ---- add
+refuses 2 "which device\?" add vol
+refuses 1 "nobody to ask" add vol --tier hdd=/dev/ram/third
+refuses 1 "nvme is faster than that \(hdd\)" add vol --tier nvme=/dev/ram/third
+refuses 1 "is in use: part of" add vol --tier hdd=/dev/ram/slow --yes
+refuses 2 "unknown class 'disk'" add vol --tier disk=/dev/ram/third
+head -c 4096 /dev/urandom | dd of=/dev/ram/third bs=4k oflag=direct status=none
+refuses 1 "nothing changed; --force overwrites it" add vol --yes --tier hdd=/dev/ram/third
+says "gets tier 2: hdd shelves on .* for data" add vol --force --dry-run --tier hdd=/dev/ram/third
+check_eq "room" "$(terracectl add vol --json --yes --force --tier hdd=/dev/ram/third 2> /dev/null | json "o['tier'], o['added']")" "(2, True)"
+check_eq "table" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace 3"
+[ ! -e /dev/mapper/vol-terrace ] || die "vol-terrace is still there"
+says "tier 2  hdd    shelves " status vol
+says "[1-9][0-9]* down" move --to 2 vol
+says "." status vol
+refuses 1 "is in use" add vol --yes --tier hdd=/dev/ram/third
+kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
+pass "add"
+
+# ---- replace
+copying_tier() { copying vol-replace; }
+replace() { LD_LIBRARY_PATH=$RAM/lib exec "$RAM/terracectl" replace --yes --to /dev/mapper/other vol 1 "$@" > /dev/shm/said 2>&1; }
+number() { dmsetup info -c --noheadings -o "${2-blkdevname}" "$1"; }
+tier1() { dmsetup table vol | cut -d' ' -f9; }
+old=$(tier1)
+is_old() {
+	check_eq "tier 1" "$(tier1)" "$old"
+	! dmsetup info vol-replace > /dev/null 2>&1 || die "vol-replace is still there"
+	[ ! -e /dev/mapper/vol-terrace ] || die "vol-terrace is still there"
+	kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
+}
+refuses 2 "by which device\?" replace vol 1
+refuses 2 "'qlc' names no tier" replace vol qlc --to /dev/mapper/other
+refuses 2 "'hdd' names more than one tier" replace vol hdd --to /dev/mapper/other
+refuses 1 "has +16 MiB, tier 1 uses" replace vol 1 --to /dev/ram/small
+refuses 1 "is in use: part of" replace vol 1 --to /dev/ram/third
+refuses 1 "nobody to ask" replace vol 1 --to /dev/mapper/other
+refuses 1 "is not being replaced" replace --undo vol 1
+says "^Copy tier 1 of volume .vol. " replace vol 1 --to /dev/mapper/other --dry-run
+is_old
+for how in INT KILL; do
+	replace --force &
+	pid=$!
+	until_ "copying" copying_tier
+	kill -$how $pid
+	if wait $pid 2> /dev/null; then die "stopped, and ended well"; fi
+	if [ $how = KILL ]; then
+		refuses 1 "to another device: name that one" replace --yes vol 1 --to /dev/ram/small
+		says "stays on" replace --undo vol 1
+	fi
+	is_old
+done
+replace --force &
+pid=$!
+until_ "copying" copying_tier
+kill -9 $pid
+wait $pid 2> /dev/null || true
+klog_allow "device-mapper: raid1: "
+klog_allow "I/O error|Buffer I/O error"
+becomes other "0 $(sectors /dev/mapper/other) error"
+refuses 1 "other failed" replace --yes vol 1 --to /dev/mapper/other
+is_old
+becomes other "$(fast other)"
+check_eq "json" "$(terracectl replace --json --yes --force --to /dev/mapper/other vol 1 2> /dev/shm/said | json "o['tier'], o['replaced']")" "(1, True)"
+check_eq "tier 1" "$(tier1)" "$(number other devno | tr -d '()' | sed 's/, */:/')"
+! dmsetup info vol-replace > /dev/null 2>&1 || die "vol-replace is still there"
+cmp -n 8192 /dev/ram/slow /dev/zero
+pass "replace"
+kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
+
+# ---- add, killed at any point: the same call goes on
+for n in 1 2 3; do
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" add vol --yes --tier hdd:slots=/dev/ram/spare$n > /dev/shm/said 2>&1 &
+	pid=$!
+	sleep 0.$((n * 3 - 1))
+	kill -9 $pid 2> /dev/null || true
+	if ! wait $pid 2> /dev/null; then terracectl add vol --yes --tier hdd:slots=/dev/ram/spare$n 2> /dev/shm/said || grep "is in use" /dev/shm/said || die "said $(cat /dev/shm/said)"; fi
+	check_eq "tiers" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace $((3 + n))"
+	[ ! -e /dev/mapper/vol-terrace ] || die "vol-terrace is still there"
+	kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
+done
+pass "add, killed"
+
 # ---- Ctrl-C undoes
 leave --to $PLAIN vol &
 pid=$!
@@ -105,7 +193,7 @@ pass "killed"
 leave --force --to $PLAIN vol &
 pid=$!
 sleep 0.5
-plain_is "0 $(sectors /dev/ram/plain) error"
+becomes plain "0 $(sectors /dev/ram/plain) error"
 klog_allow "device-mapper: raid1: "
 klog_allow "I/O error|Buffer I/O error"
 until_ "end" gone $pid
@@ -117,7 +205,7 @@ kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
 pass "failing device"
 
 # ---- to the end
-plain_is "$(fast)"
+becomes plain "$(fast plain)"
 said=$(terracectl leave --yes --force --json --to $PLAIN vol 2> /dev/shm/said) || die "leave failed: $(cat /dev/shm/said)"
 check_eq "device" "$(json "o['device'], o['bytes']" <<< "$said")" "('$PLAIN', 67108864)"
 check_eq "table" "$(target vol)" linear
@@ -131,3 +219,33 @@ check_eq "volumes" "$(terracectl list)" ""
 refuses 1 "no device carries the label" activate vol
 dmr vol
 pass "left"
+
+# ---- the power is cut while a tier comes: with it or without it
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 64M
+vol_up commit_ms=200
+oracle_new 8
+oracle_run --seed 8 --ops 200 --max-kb 64
+nr=2
+for delay in 0.2 0.4 0.7; do
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" add vol --yes --force --tier hdd:slots=/dev/ram/spare$((nr + 2)) > /dev/shm/said 2>&1 &
+	pid=$!
+	sleep "$delay"
+	kill -9 $pid 2> /dev/null || true
+	wait $pid 2> /dev/null || true
+	for name in vol vol-terrace; do
+		! dmsetup info "$name" > /dev/null 2>&1 || dmr "$name"
+		rm -f "/dev/mapper/$name"
+	done
+	rm -f /run/terrace/vol.relay
+	says "^/dev/mapper/vol$" activate vol
+	now=$(dmsetup table vol | cut -d' ' -f5)
+	[ "$now" = "$nr" ] || [ "$now" = $((nr + 1)) ] || die "$now tiers, there were $nr"
+	nr=$now
+	oracle_clean
+	[ "$nr" -lt 4 ] || break
+done
+vol_down
+drives=(/dev/ram/fast /dev/ram/slow)
+for ((n = 2; n < nr; n++)); do drives+=("/dev/ram/spare$((n + 2))"); done
+says ": sound$" check --full "${drives[@]}"
+pass "power cuts"

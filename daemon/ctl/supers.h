@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The superblocks of a volume that stands still: its shape without its pages.
+ */
+#ifndef TERRACE_CTL_SUPERS_H
+#define TERRACE_CTL_SUPERS_H
+
+#include "find.h"
+
+/* The newest there is, also of a volume in use. 0, or -errno after a message. */
+int supers_read(const struct found_volume *v, struct tr_super *super);
+
+/*
+ * Gives every copy the tiers of @super, in a superblock of the next generation:
+ * the primary first, so that no mirror is ever ahead of it. Refuses a volume
+ * that was not stopped cleanly. 0, or -errno after a message.
+ */
+int supers_write_tiers(const struct found_volume *v, const struct tr_super *super);
+
+#endif
