@@ -17,6 +17,7 @@
 #include "check.h"
 #include "complete.h"
 #include "dm.h"
+#include "kept.h"
 #include "names.h"
 #include "sysfs.h"
 
@@ -43,6 +44,8 @@ static char *make_params(const struct found_volume *v, const struct tr_super *su
 {
 	const struct found_device *meta = device_of(v, TERRACE_META_DEVICE);
 	char *line = ctl_text("%s %u", meta ? meta->path : "-", super->nr_tiers), *options;
+	char *kept[KEPT_MAX];
+	u32 nr_kept = kept_read(v->uuid, kept);
 
 	for (u32 t = 0; t < super->nr_tiers; t++) {
 		const struct found_device *d = device_of(v, t);
@@ -51,11 +54,15 @@ static char *make_params(const struct found_volume *v, const struct tr_super *su
 		append(&line, class_name(super->tier[t].class));
 		append(&line, kind_name(super->tier[t].kind));
 	}
-	options = ctl_text("%u", how->nr_options + how->read_only);
+	options = ctl_text("%u", nr_kept + how->nr_options + how->read_only);
 	append(&line, options);
 	free(options);
 	if (how->read_only)
 		append(&line, "read_only");
+	for (u32 i = 0; i < nr_kept; i++) {	/* what is said now counts more: it comes last */
+		append(&line, kept[i]);
+		free(kept[i]);
+	}
 	for (u32 i = 0; i < how->nr_options; i++)
 		append(&line, how->option[i]);
 	return line;

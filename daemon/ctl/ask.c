@@ -50,3 +50,18 @@ struct json_object *ask_daemon(const char *socket_path, const char *question)
 	close(fd);
 	return answer;
 }
+
+struct json_object *ask_volume(struct json_object *status, const char *name)
+{
+	struct json_object *list, *who;
+
+	if (!status || !json_object_object_get_ex(status, "volumes", &list))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+
+		if (json_object_object_get_ex(o, "name", &who) && !strcmp(json_object_get_string(who), name))
+			return o;
+	}
+	return NULL;
+}

@@ -9,6 +9,9 @@
 
 #define ASK_SOCKET "/run/terrace/status"
 
+/* What that status says of a volume; NULL: terraced does not drive it. */
+struct json_object *ask_volume(struct json_object *status, const char *name);
+
 /* The answer to one line ("status", "explain db"), to be put; NULL: it does
  * not run, or gave no answer. Prints nothing.
  */

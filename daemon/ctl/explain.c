@@ -97,25 +97,17 @@ static const char *text_of(struct json_object *o, const char *key)
 
 static void find_driver(struct story *s, const char *name)
 {
-	struct json_object *list;
+	struct json_object *o = ask_volume(s->status, name);
 
-	if (!s->status || !json_object_object_get_ex(s->status, "volumes", &list))
-		return;
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *o = json_object_array_get_idx(list, i);
-		const char *who = text_of(o, "name");
-
-		if (!who || strcmp(who, name))
-			continue;
-		s->drives = true;
-		s->idle = text_of(o, "nothing_moves_because");
-	}
+	s->drives = o;
+	s->idle = o ? text_of(o, "nothing_moves_because") : NULL;
 }
 
 static void ask_terraced(struct story *s, const char *socket_path)
 {
 	char *name = sysfs_line(VOLUME_FOLDER "/name", s->volume->minor);
-	char *question = ctl_text("explain %s\n", name ? name : s->volume->name);
+	char *question = ctl_text("explain %s %llu\n", name ? name : s->volume->name,
+				  (unsigned long long)s->block);
 
 	s->status = ask_daemon(socket_path, "status\n");
 	if (s->status)
@@ -189,6 +181,37 @@ static void tell_region(const struct story *s)
 		puts("  pins lie over blocks of it");
 }
 
+/* What terraced knows of this one block; NULL: nothing. */
+static struct json_object *heat_of(const struct story *s)
+{
+	struct json_object *heat = NULL;
+
+	if (s->decisions)
+		json_object_object_get_ex(s->decisions, "heat", &heat);
+	return heat;
+}
+
+static void tell_heat(const struct story *s)
+{
+	static const char *const levels[] = { "coldest", "cool", "warm", "hottest" };
+	struct json_object *heat = heat_of(s), *hot, *level, *nr;
+	int at;
+
+	if (!heat) {
+		if (s->drives)
+			puts("  heat of the block: terraced senses no single blocks here");
+		return;
+	}
+	if (!json_object_object_get_ex(heat, "hot", &hot) || !json_object_object_get_ex(heat, "level", &level) ||
+	    !json_object_object_get_ex(heat, "hot_blocks_of_region", &nr))
+		return;
+	at = json_object_get_int(level);
+	printf("  heat of the block, for terraced (%s, sensed by %s): %s, %s; %llu blocks of the region are hot\n",
+	       text_of(heat, "kind"), text_of(heat, "sense"), json_object_get_boolean(hot) ? "hot" : "not hot",
+	       at < 0 || at > 3 ? "not accessed lately" : levels[at],
+	       (unsigned long long)json_object_get_uint64(nr));
+}
+
 static void tell_decisions(const struct story *s)
 {
 	struct json_object *mine = of_region(s);
@@ -231,6 +254,7 @@ static struct json_object *story_json(const struct story *s)
 		json_object_object_add(o, "pinned", json_object_new_boolean(s->summary.flags & TERRACE_SUMMARY_PINNED));
 		json_object_object_add(o, "moving", json_object_new_boolean(s->summary.flags & TERRACE_SUMMARY_MOVING));
 	}
+	json_object_object_add(o, "heat", json_object_get(heat_of(s)));
 	json_object_object_add(o, "driven_by_terraced", json_object_new_boolean(s->drives));
 	json_object_object_add(o, "nothing_moves_because", s->idle ? json_object_new_string(s->idle) : NULL);
 	json_object_object_add(o, "decisions", of_region(s));
@@ -251,6 +275,7 @@ static int tell(struct story *s, bool json)
 	printf("block %llu of volume '%s': %s\n", (unsigned long long)s->block, s->volume->name,
 	       block_where_text[block_where(&s->region, s->bit)]);
 	tell_region(s);
+	tell_heat(s);
 	tell_decisions(s);
 	return CTL_OK;
 }

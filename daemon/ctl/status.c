@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "ask.h"
 #include "dm.h"
 #include "names.h"
 #include "sysfs.h"
@@ -156,7 +157,29 @@ static const char *mirror_meaning(const char *word)
 	return "losing the metadata's drive loses the volume";
 }
 
-static void print_volume(const struct dm_volume *v)
+/* One look tells no pace; terraced looks all the time. */
+static void print_forecast(const struct dm_volume *v, struct json_object *terraced)
+{
+	char *name = sysfs_line(FOLDER "/name", v->minor);
+	struct json_object *o = ask_volume(terraced, name ? name : v->name), *growth, *days, *over;
+	double hours;
+
+	free(name);
+	if (!o || !json_object_object_get_ex(o, "growth", &growth) ||
+	    !json_object_object_get_ex(growth, "days_until_full", &days) ||
+	    !json_object_object_get_ex(growth, "over_seconds", &over)) {
+		puts("  forecast: terraced does not drive it; terracectl top --every 60 tells from a minute");
+		return;
+	}
+	hours = json_object_get_double(over) / 3600;
+	if (days)
+		printf("  forecast: full in %.*f days at the pace of the last %.1f hours\n",
+		       json_object_get_double(days) < 10 ? 1 : 0, json_object_get_double(days), hours);
+	else
+		printf("  forecast: did not grow in the last %.1f hours\n", hours);
+}
+
+static void print_volume(const struct dm_volume *v, struct json_object *terraced)
 {
 	u32 tiers = number(v, "tiers");
 	char *mirror = sysfs_line(FOLDER "/mirror", v->minor);
@@ -182,21 +205,26 @@ static void print_volume(const struct dm_volume *v)
 	       size_text(number(v, "memory") / TERRACE_BLOCK_BYTES), number(v, "tune/memory_mb"));
 	print_word(v, "nowait", "yes");
 	putchar('\n');
+	print_forecast(v, terraced);
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-static void show(const struct dm_volume *v, struct json_object *list)
+static void show(const struct dm_volume *v, struct json_object *list, struct json_object *terraced)
 {
+	struct json_object *o = list ? volume_json(v) : NULL, *said = list ? ask_volume(terraced, v->name) : NULL;
+
+	if (said)
+		json_object_object_add(o, "terraced", json_object_get(said));
 	if (list)
-		json_object_array_add(list, volume_json(v));
+		json_object_array_add(list, o);
 	else
-		print_volume(v);
+		print_volume(v, terraced);
 }
 
-static int show_volumes(const char *name, bool json)
+static int show_volumes(const char *name, const char *socket_path, bool json)
 {
-	struct json_object *list = json ? json_object_new_array() : NULL;
+	struct json_object *list = json ? json_object_new_array() : NULL, *terraced;
 	struct dm_volume *active;
 	u32 nr;
 	int r = CTL_OK;
@@ -205,32 +233,35 @@ static int show_volumes(const char *name, bool json)
 		json_object_put(list);
 		return CTL_PROBLEM;
 	}
+	terraced = nr ? ask_daemon(socket_path, "status\n") : NULL;
 	if (name) {
 		const struct dm_volume *v = dm_find(active, nr, name);
 
 		if (v)
-			show(v, list);
+			show(v, list, terraced);
 		r = v ? CTL_OK : CTL_PROBLEM;
 	}
 	for (u32 i = 0; !name && i < nr; i++)
-		show(&active[i], list);
+		show(&active[i], list, terraced);
 	if (!nr && !name && !json)
 		puts("no volume is active");
 	if (list)
 		ctl_json_print(list);
+	json_object_put(terraced);
 	free(active);
 	return r;
 }
 
 static const char status_help[] =
-"usage: terracectl status [--json] [NAME]\n"
+"usage: terracectl status [OPTION]... [NAME]\n"
 "\n"
 "What an active volume, or each of them, says of itself: mode, room and I/O by\n"
-"tier, hit rate, journal, mirror. With --json everything, by the words of\n"
-"/sys/fs/terrace.\n"
+"tier, hit rate, journal, mirror, days until it is full. With --json everything,\n"
+"by the words of /sys/fs/terrace, and what terraced says of it.\n"
 "\n"
-"  --json    as JSON\n"
-"  --help    this text\n"
+"  --socket PATH  of terraced, default " ASK_SOCKET "\n"
+"  --json         as JSON\n"
+"  --help         this text\n"
 "\n"
 "Exit status: 0 done, 1 there is none, 2 wrong usage.\n"
 "\n"
@@ -240,106 +271,19 @@ static const char status_help[] =
 
 static int status_run(const struct ctl_command *cmd, int argc, char **argv)
 {
+	const char *socket_path = ASK_SOCKET;
 	bool json = false;
-	int r = args_plain(cmd, argc, argv, &json);
+	const struct args_option options[] = {
+		{ .name = "socket", .text = &socket_path }, { .name = "json", .flag = &json },
+		{ .name = NULL },
+	};
+	int r = args_parse(cmd, argc, argv, options);
 
 	if (r != ARGS_GO_ON)
 		return r;
 	if (argc - optind > 1)
 		return ctl_usage(cmd, "'%s': one volume at a time", argv[optind + 1]);
-	return show_volumes(argv[optind], json);
-}
-
-/* ---- set ----------------------------------------------------------------------------------------- */
-
-static const char set_help[] =
-"usage: terracectl set NAME [TUNABLE [VALUE]]\n"
-"\n"
-"Changes a tunable of an active volume at once; it lasts until the volume is\n"
-"deactivated (terracectl activate --option TUNABLE=VALUE sets it from the\n"
-"start). Without VALUE prints it, without TUNABLE prints all.\n"
-"\n"
-"  --help    this text\n"
-"\n"
-"Exit status: 0 done, 1 refused, 2 wrong usage.\n"
-"\n"
-"Examples:\n"
-"  terracectl set db\n"
-"  terracectl set db stream_kb 0\n";
-
-static void print_tunable(void *ctx, const char *name)
-{
-	const struct dm_volume *v = ctx;
-
-	printf("%s=%llu\n", name, sysfs_number(0, FOLDER "/tune/%s", v->minor, name));
-}
-
-static void print_name(void *ctx, const char *name)
-{
-	(void)ctx;
-	fprintf(stderr, " %s", name);
-}
-
-static int unknown_tunable(const char *folder, const char *tunable)
-{
-	ctl_error("there is no tunable '%s'", tunable);
-	fputs("There are:", stderr);
-	sysfs_each(folder, print_name, NULL);
-	fputc('\n', stderr);
-	return CTL_PROBLEM;
-}
-
-static int write_value(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-static int set_tunable(struct dm_volume *v, const char *tunable, const char *value)
-{
-	char folder[64], path[256];
-	int r;
-
-	snprintf(folder, sizeof(folder), FOLDER "/tune", v->minor);
-	if (!tunable) {
-		sysfs_each(folder, print_tunable, v);
-		return CTL_OK;
-	}
-	snprintf(path, sizeof(path), "%s/%s", folder, tunable);
-	if (strchr(tunable, '/') || *tunable == '.' || access(path, F_OK))
-		return unknown_tunable(folder, tunable);
-	if (!value) {
-		print_tunable(v, tunable);
-		return CTL_OK;
-	}
-	r = write_value(path, value);
-	if (r)
-		ctl_error("%s cannot be '%s': %s; Documentation/target.md has the ranges", tunable,
-			  value, r == -EINVAL ? "not a number in its range" : strerror(-r));
-	return r ? CTL_PROBLEM : CTL_OK;
-}
-
-static int set_run(const struct ctl_command *cmd, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct dm_volume v;
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "+h", options, NULL)) != -1)
-		return opt == 'h' ? ctl_help(cmd) : ctl_usage(cmd, "wrong option");
-	if (optind == argc || argc - optind > 3)
-		return ctl_usage(cmd, "%s", optind == argc ? "no volume given" : "too many arguments");
-	if (dm_named(&v, argv[optind]))
-		return CTL_PROBLEM;
-	return set_tunable(&v, argc - optind > 1 ? argv[optind + 1] : NULL,
-			   argc - optind > 2 ? argv[optind + 2] : NULL);
+	return show_volumes(argv[optind], socket_path, json);
 }
 
 const struct ctl_command ctl_status_command = {
@@ -347,11 +291,4 @@ const struct ctl_command ctl_status_command = {
 	.summary = "what an active volume says of itself",
 	.help = status_help,
 	.run = status_run,
-};
-
-const struct ctl_command ctl_set_command = {
-	.name = "set",
-	.summary = "change a tunable of an active volume",
-	.help = set_help,
-	.run = set_run,
 };

@@ -13,11 +13,19 @@
 #include "args.h"
 #include "ask.h"
 #include "interrupt.h"
+#include "latency.h"
 #include "names.h"
 #include "sample.h"
 #include "term.h"
 
 #define BAR	24
+
+/* One look: the kernel's counters, and what terraced says, if it runs. */
+struct frame {
+	struct sample sample;
+	struct json_object *status;
+	struct latency latency;
+};
 
 static void print_bar(u64 used, u64 all)
 {
@@ -62,25 +70,17 @@ static void print_cells(const struct sample *s)
 
 static const char *idle_reason(struct json_object *status, const char *name)
 {
-	struct json_object *list, *value;
+	struct json_object *o = ask_volume(status, name), *value;
 
-	if (!status || !json_object_object_get_ex(status, "volumes", &list))
-		return NULL;
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *o = json_object_array_get_idx(list, i);
-
-		if (json_object_object_get_ex(o, "name", &value) && !strcmp(json_object_get_string(value), name) &&
-		    json_object_object_get_ex(o, "nothing_moves_because", &value) && value)
-			return json_object_get_string(value);
-	}
-	return NULL;
+	return o && json_object_object_get_ex(o, "nothing_moves_because", &value) && value ?
+	       json_object_get_string(value) : NULL;
 }
 
-static void print_view(const struct sampler *sampler, const struct sample *a, const struct sample *b,
-		       const char *socket_path)
+static void print_view(const struct sampler *sampler, const struct frame *before, const struct frame *now)
 {
-	struct json_object *status = ask_daemon(socket_path, "status\n");
-	const char *idle = idle_reason(status, sampler->volume->name);
+	const struct sample *a = &before->sample, *b = &now->sample;
+	const char *idle = idle_reason(now->status, sampler->volume->name);
+	struct latency latency;
 	struct sample_rates r;
 	double days = sample_days_left(a, b);
 
@@ -96,6 +96,8 @@ static void print_view(const struct sampler *sampler, const struct sample *a, co
 		puts("  hit rate  no reads");
 	if (r.mean_us >= 0)
 		printf("  latency   %.0f us mean of all I/O\n", r.mean_us);
+	latency_between(&before->latency, &now->latency, &latency);
+	latency_print(&latency);
 	printf("  moves     %.0f blocks/s; new writes %.0f/s, of them delayed %.0f/s\n", r.moved, r.new_writes,
 	       r.throttled);
 	printf("  journal   %llu of %llu blocks; map in memory %s\n", (unsigned long long)b->journal_used,
@@ -103,11 +105,10 @@ static void print_view(const struct sampler *sampler, const struct sample *a, co
 	if (days >= 0)
 		printf("  forecast  full in %.*f days at this pace\n", days < 10 ? 1 : 0, days);
 	print_cells(b);
-	if (!status)
+	if (!now->status)
 		puts("  terraced  does not run: the kernel's janitor makes room by age");
 	else if (idle)
 		printf("  terraced  moves nothing: %s\n", idle);
-	json_object_put(status);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
@@ -117,9 +118,11 @@ static void add(struct json_object *o, const char *name, double value)
 	json_object_object_add(o, name, value < 0 ? NULL : json_object_new_double(value));
 }
 
-static struct json_object *view_json(const struct sampler *sampler, const struct sample *a,
-				     const struct sample *b)
+static struct json_object *view_json(const struct sampler *sampler, const struct frame *before,
+				     const struct frame *now)
 {
+	const struct sample *a = &before->sample, *b = &now->sample;
+	struct latency latency;
 	struct json_object *o = json_object_new_object(), *tiers = json_object_new_array();
 	struct sample_rates r;
 
@@ -141,6 +144,8 @@ static struct json_object *view_json(const struct sampler *sampler, const struct
 	json_object_object_add(o, "tiers", tiers);
 	add(o, "hit_rate", r.hit_rate);
 	add(o, "mean_latency_us", r.mean_us);
+	latency_between(&before->latency, &now->latency, &latency);
+	json_object_object_add(o, "latency_by_tier", latency.nr_tiers ? latency_json(&latency) : NULL);
 	add(o, "moved_blocks_per_second", r.moved);
 	add(o, "packed_reads_per_second", r.packed_reads);
 	add(o, "days_until_full", sample_days_left(a, b));
@@ -165,15 +170,23 @@ static bool pause_for(double seconds)
 	return !interrupt_seen();
 }
 
+static int look(const struct top *top, const struct sampler *sampler, struct frame *f)
+{
+	json_object_put(f->status);
+	f->status = ask_daemon(top->socket_path, "status\n");
+	latency_read(f->status, sampler->volume->name, &f->latency);
+	return sample_take(sampler, &f->sample);
+}
+
 static int watch(const struct top *top, const struct sampler *sampler)
 {
-	struct sample *s = ctl_alloc(2 * sizeof(*s));
-	int r = sample_take(sampler, &s[0]);
+	struct frame *f = ctl_alloc(2 * sizeof(*f));
+	int r = look(top, sampler, &f[0]);
 
 	for (u32 n = 1; !r && pause_for(top->every); n++) {
-		struct sample *before = &s[!(n & 1)], *now = &s[n & 1];
+		struct frame *before = &f[!(n & 1)], *now = &f[n & 1];
 
-		r = sample_take(sampler, now);
+		r = look(top, sampler, now);
 		if (r)
 			break;
 		if (!top->once)
@@ -181,12 +194,14 @@ static int watch(const struct top *top, const struct sampler *sampler)
 		if (top->json)
 			ctl_json_print(view_json(sampler, before, now));
 		else
-			print_view(sampler, before, now, top->socket_path);
+			print_view(sampler, before, now);
 		fflush(stdout);
 		if (top->once)
 			break;
 	}
-	free(s);
+	json_object_put(f[0].status);
+	json_object_put(f[1].status);
+	free(f);
 	return r ? CTL_PROBLEM : CTL_OK;
 }
 

@@ -151,6 +151,16 @@ void drivers_look(struct service *s)
 		closedir(dir);
 }
 
+static void note_growth(struct driver *d)
+{
+	const struct port_state *state = &d->engine.state;
+	uint64_t used = 0;
+
+	for (uint32_t t = 0; t < state->nr_tiers; t++)
+		used += state->tier[t].used_blocks;
+	growth_note(&d->growth, service_now_ns(), used);
+}
+
 void drivers_tick(struct service *s)
 {
 	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
@@ -170,6 +180,7 @@ void drivers_tick(struct service *s)
 				log_line(LOG_LEVEL_ERROR, d->name, "cannot be asked: %s; tried again", strerror(-err));
 		} else {
 			d->failed_ticks = 0;
+			note_growth(d);
 		}
 	}
 }

@@ -15,6 +15,7 @@
 #include <json-c/json.h>
 
 #include "config.h"
+#include "decide/growth.h"
 #include "follow.h"
 #include "loop/engine.h"
 
@@ -26,6 +27,7 @@ struct driver {
 	struct follow *follow;		/* of its files; NULL: off */
 	struct engine engine;
 	uint64_t failed_ticks;
+	struct growth growth;
 };
 
 /*
@@ -69,7 +71,8 @@ void socket_answer(struct service *s, int listener);
 void socket_close(int listener, const char *path);
 
 struct json_object *status_json(struct service *s);
-struct json_object *explain_json(struct service *s, const char *volume);
+/* @what: "", "VOLUME", or "VOLUME BLOCK" for the heat of one as well. */
+struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
 
 void process_lock(bool lock_memory);

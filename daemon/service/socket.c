@@ -67,7 +67,7 @@ static struct json_object *answer_to(struct service *s, char *line)
 		return explain_json(s, argument);
 	if (!strcmp(line, "config"))
 		return config_json(s);
-	return error_json("unknown request; there are: status, explain [VOLUME], config");
+	return error_json("unknown request; there are: status, explain [VOLUME [BLOCK]], config");
 }
 
 static bool ready(int fd, short events)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the status socket tells, as JSON.  Names are kept; new ones may be added. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -197,6 +199,22 @@ static struct json_object *tiers_json(const struct engine *e)
 	return list;
 }
 
+static struct json_object *growth_json(const struct driver *d)
+{
+	const struct port_state *state = &d->engine.state;
+	struct json_object *o = json_object_new_object();
+	uint64_t room = 0;
+	double days;
+
+	for (uint32_t t = 0; t < state->nr_tiers; t++)
+		room += state->tier[t].blocks - state->tier[t].used_blocks;
+	days = growth_days_left(&d->growth, room);
+	real(o, "over_seconds", (double)growth_window_ns(&d->growth) * 1e-9);
+	number(o, "free_blocks", room);
+	json_object_object_add(o, "days_until_full", days < 0 ? NULL : json_object_new_double(days));
+	return o;
+}
+
 static struct json_object *volume_json(const struct driver *d)
 {
 	const struct engine *e = &d->engine;
@@ -214,6 +232,7 @@ static struct json_object *volume_json(const struct driver *d)
 	json_object_object_add(o, "limits", limits_json(e));
 	json_object_object_add(o, "heat", heat_json(d));
 	json_object_object_add(o, "tiers", tiers_json(e));
+	json_object_object_add(o, "growth", growth_json(d));
 	if (d->follow) {
 		struct json_object *files = json_object_new_object();
 
@@ -271,13 +290,45 @@ static void explain_volume(struct driver *d, struct json_object *list)
 	}
 }
 
-struct json_object *explain_json(struct service *s, const char *volume)
+/* As the policy sees it now. */
+static struct json_object *block_json(struct driver *d, uint64_t block)
+{
+	struct engine *e = &d->engine;
+	struct warmth_region *look = calloc(1, sizeof(*look));
+	struct json_object *o;
+	uint32_t at = block % REGION_BLOCKS;
+	int err = look ? warmth_look(&e->warmth, block / REGION_BLOCKS, true, look) : -ENOMEM;
+
+	if (err) {
+		free(look);
+		return NULL;
+	}
+	o = json_object_new_object();
+	number(o, "block", block);
+	text(o, "kind", heat_kind_name(e->warmth.kind));
+	text(o, "sense", d->sense);
+	flag(o, "hot", upmask_test(&look->hot, at));
+	json_object_object_add(o, "level", json_object_new_int(look->level[at]));
+	number(o, "hot_blocks_of_region", upmask_count(&look->hot));
+	free(look);
+	return o;
+}
+
+struct json_object *explain_json(struct service *s, const char *what)
 {
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	const char *block = what ? strchr(what, ' ') : NULL;
+	size_t bytes = block ? (size_t)(block - what) : what ? strlen(what) : 0;
 
-	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
-		if (s->driver[i].port && (!volume || !*volume || !strcmp(volume, s->driver[i].name)))
-			explain_volume(&s->driver[i], list);
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
+		struct driver *d = &s->driver[i];
+
+		if (!d->port || (bytes && (strncmp(what, d->name, bytes) || d->name[bytes])))
+			continue;
+		explain_volume(d, list);
+		if (block && d->engine.senses)
+			json_object_object_add(o, "heat", block_json(d, strtoull(block + 1, NULL, 10)));
+	}
 	json_object_object_add(o, "decisions", list);
 	return o;
 }

@@ -5,6 +5,7 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/ctl.bash"
 
 PATH=$TERRACE_TREE/build:$PATH in_ram terraced orders
 LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status
@@ -85,6 +86,17 @@ read -r fast slow <<< "$(answers && sed -n 's/^ *"reads_told": *\([0-9]*\),/\1/p
 rand_read 64M 4M
 until_ "latencies of both drives" timed_both
 pass "accesses, tiers and latencies: $(grep -A3 '"read_us"' $STATUS | tr -d '\n ')"
+
+# ---- what an administrator is told of it ----
+reader() { while :; do rand_read 64M 4M; done; }
+start reader
+says "^  tier 0 read  \|.*\|  half within [0-9.]+ (us|ms), 99 % within " top --socket /dev/shm/socket --once --every 3 vol
+check_eq "json" "$(terracectl top --socket /dev/shm/socket --json --every 2 vol | json "sum(o['latency_by_tier'][0]['read_us'].values()) > 0")" True
+says "heat of the block, for terraced \(ralt, sensed by bpf\): (hot|not hot), [a-z ]+; [0-9]+ blocks of the region are hot" explain --socket /dev/shm/socket vol 8000
+says "^  forecast: (full in|did not grow in the last)" status --socket /dev/shm/socket vol
+check_eq "json" "$(terracectl status --socket /dev/shm/socket --json vol | json "o[0]['terraced']['heat']['sense']")" bpf
+kill_all "$JOB"
+pass "top, explain, status"
 stop
 
 # ---- a flood between two drains is thinned, slow reads are not ----

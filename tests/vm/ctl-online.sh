@@ -41,6 +41,7 @@ says "^volume 'db' \([0-9a-f-]{36}\): .* on /dev/mapper/db, mode write$" status
 says "tier 0  optane slots +4 MiB of .* used .* reads, [0-9]+ writes" status db
 says "tier 1  hdd    shelves .* 2 free shelves" status db
 says "100.0 % of [0-9]+ reads since activation hit tier 0" status db
+says "forecast: terraced does not drive it; terracectl top" status db
 disk=/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname db)
 check_eq "generation" "$(terracectl status --json db | json "o[0]['generation']")" "$(cat "$disk/generation")"
 check_eq "tiers" "$(terracectl status --json | json "[t['class'] for t in o[0]['tier']]")" "['optane', 'hdd']"
@@ -50,6 +51,13 @@ check_eq "commit_ms" "$(cat "$disk/tune/commit_ms")" 500
 says "^commit_ms=500$" set db commit_ms
 refuses 1 "commit_ms cannot be '1': not a number in its range" set db commit_ms 1
 refuses 1 "there is no tunable 'comit_ms'" set db comit_ms 1
+refuses 1 "not a number in its range" set --keep db commit_ms 1
+refuses 2 "needs a tunable and its value" set --keep db commit_ms
+check_eq "kept" "$(terracectl set --json db commit_ms | json "o['commit_ms']['value'], o['commit_ms']['kept']")" "(500, None)"
+mkdir -p /etc/terrace && mount -t tmpfs tmpfs /etc/terrace
+says "" set --keep db age_s 61
+says "" set --keep db commit_ms 700
+check_eq "kept" "$(terracectl set --json db | json "o['commit_ms']['value'], o['commit_ms']['kept']")" "(700, '700')"
 refuses 1 "no volume 'nodb' is active" status nodb
 pass "list, status, set"
 
@@ -93,7 +101,11 @@ says "^db .* read-only .* as /dev/mapper/ro$" list
 expect_fail . dd if=/dev/shm/a of=/dev/mapper/ro bs=4k count=1 oflag=direct
 terracectl deactivate ro
 says "." activate --option commit_ms=250 db
-grep -q " 1 commit_ms=250" <<< "$(dmsetup table db)" || die "option lost: $(dmsetup table db)"
+grep -q " 3 age_s=61 commit_ms=700 commit_ms=250" <<< "$(dmsetup table db)" || die "option lost: $(dmsetup table db)"
+check_eq "kept" "$(terracectl set db age_s)" "age_s=61"
+says "" set --forget db commit_ms
+says "" set --forget db age_s
+check_eq "forgotten" "$(ls /etc/terrace)" ""
 terracectl deactivate db
 refuses 1 "option|Option" activate --option commit_ms=1 db
 [ ! -e /dev/mapper/db ] || die "a refused activation left a device"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * /etc/terrace/UUID.options. See kept.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kept.h"
+#include "names.h"
+
+#define FOLDER	"/etc/terrace"
+
+static char *file_of(const u8 *uuid)
+{
+	return ctl_text(FOLDER "/%s.options", uuid_text(uuid));
+}
+
+/* A word of the table line: nothing that could be two. */
+static bool good(const char *line)
+{
+	return strchr(line, '=') && line[0] != '=' && !strpbrk(line, " \t");
+}
+
+u32 kept_read(const u8 *uuid, char **word)
+{
+	char *path = file_of(uuid), line[256];
+	FILE *f = fopen(path, "re");
+	u32 nr = 0;
+
+	if (!f && errno != ENOENT)
+		ctl_error("%s: cannot be read: %s", path, strerror(errno));
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!line[0] || line[0] == '#')
+			continue;
+		if (!good(line) || nr == KEPT_MAX)
+			ctl_error("%s: '%s' is no line TUNABLE=VALUE: left out", path, line);
+		else
+			word[nr++] = ctl_text("%s", line);
+	}
+	if (f)
+		fclose(f);
+	free(path);
+	return nr;
+}
+
+static bool is_of(const char *word, const char *tunable)
+{
+	size_t bytes = strlen(tunable);
+
+	return !strncmp(word, tunable, bytes) && word[bytes] == '=';
+}
+
+char *kept_value(const u8 *uuid, const char *tunable)
+{
+	char *word[KEPT_MAX], *value = NULL;
+	u32 nr = kept_read(uuid, word);
+
+	for (u32 i = 0; i < nr; i++) {
+		if (is_of(word[i], tunable)) {
+			free(value);
+			value = ctl_text("%s", word[i] + strlen(tunable) + 1);
+		}
+		free(word[i]);
+	}
+	return value;
+}
+
+/* Beside the file, then in its place. */
+static int put_in_place(const char *path, const char *text)
+{
+	char *beside = ctl_text("%s.new", path);
+	FILE *f;
+	int r = 0;
+
+	mkdir(FOLDER, 0755);
+	f = fopen(beside, "we");
+	if (!f || fputs(text, f) < 0 || fflush(f) || fsync(fileno(f)))
+		r = -errno;
+	if (f && fclose(f) && !r)
+		r = -errno;
+	if (!r && rename(beside, path))
+		r = -errno;
+	if (r)
+		ctl_error("%s: cannot be written: %s", path, strerror(-r));
+	free(beside);
+	return r;
+}
+
+int kept_write(const u8 *uuid, const char *tunable, const char *value)
+{
+	char *word[KEPT_MAX], *path = file_of(uuid), *text = ctl_text("%s", "");
+	u32 nr = kept_read(uuid, word);
+	int r;
+
+	for (u32 i = 0; i < nr; i++) {
+		char *longer = is_of(word[i], tunable) ? NULL : ctl_text("%s%s\n", text, word[i]);
+
+		if (longer) {
+			free(text);
+			text = longer;
+		}
+		free(word[i]);
+	}
+	if (value) {
+		char *longer = ctl_text("%s%s=%s\n", text, tunable, value);
+
+		free(text);
+		text = longer;
+	}
+	r = *text ? put_in_place(path, text) : unlink(path) && errno != ENOENT ? -errno : 0;
+	free(text);
+	free(path);
+	return r;
+}
