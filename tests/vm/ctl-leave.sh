@@ -13,7 +13,7 @@ mkram third 384
 mkram other 448
 mkram plain 80
 mkram small 16
-for n in 1 2 3 4 5; do mkram spare$n 16; done
+for n in 1 2 3; do mkram spare$n 16; done
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 64M
 vol_up commit_ms=200
 PLAIN=/dev/mapper/plain
@@ -219,33 +219,3 @@ check_eq "volumes" "$(terracectl list)" ""
 refuses 1 "no device carries the label" activate vol
 dmr vol
 pass "left"
-
-# ---- the power is cut while a tier comes: with it or without it
-vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 64M
-vol_up commit_ms=200
-oracle_new 8
-oracle_run --seed 8 --ops 200 --max-kb 64
-nr=2
-for delay in 0.2 0.4 0.7; do
-	LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" add vol --yes --force --tier hdd:slots=/dev/ram/spare$((nr + 2)) > /dev/shm/said 2>&1 &
-	pid=$!
-	sleep "$delay"
-	kill -9 $pid 2> /dev/null || true
-	wait $pid 2> /dev/null || true
-	for name in vol vol-terrace; do
-		! dmsetup info "$name" > /dev/null 2>&1 || dmr "$name"
-		rm -f "/dev/mapper/$name"
-	done
-	rm -f /run/terrace/vol.relay
-	says "^/dev/mapper/vol$" activate vol
-	now=$(dmsetup table vol | cut -d' ' -f5)
-	[ "$now" = "$nr" ] || [ "$now" = $((nr + 1)) ] || die "$now tiers, there were $nr"
-	nr=$now
-	oracle_clean
-	[ "$nr" -lt 4 ] || break
-done
-vol_down
-drives=(/dev/ram/fast /dev/ram/slow)
-for ((n = 2; n < nr; n++)); do drives+=("/dev/ram/spare$((n + 2))"); done
-says ": sound$" check --full "${drives[@]}"
-pass "power cuts"
