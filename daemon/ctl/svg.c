@@ -73,7 +73,7 @@ static void frame(FILE *out, const struct svg_plot *p, double top)
 /* A gap where there is no value. */
 static void draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
 {
-	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 1;
+	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 1, x, y;
 	bool open = false;
 
 	for (u32 i = 0; i < p->nr_points; i++) {
@@ -85,11 +85,13 @@ static void draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
 			open = false;
 			continue;
 		}
-		if (!open)
-			fprintf(out, "<polyline fill='none' stroke-width='1.5' stroke='%s' points='", colour[l]);
+		x = LEFT + WIDTH * (end > 0 ? p->seconds[i] / end : 0);
+		y = HEIGHT + 8 - HEIGHT * (v < top ? v : top) / top;
+		if (!open)	/* twice: a value between two gaps would not be seen */
+			fprintf(out, "<polyline fill='none' stroke-width='1.5' stroke-linecap='round' stroke='%s' points='%.1f,%.1f ",
+				colour[l], x, y);
 		open = true;
-		fprintf(out, "%.1f,%.1f ", LEFT + WIDTH * (end > 0 ? p->seconds[i] / end : 0),
-			HEIGHT + 8 - HEIGHT * (v < top ? v : top) / top);
+		fprintf(out, "%.1f,%.1f ", x, y);
 	}
 	if (open)
 		fputs("'/>\n", out);
