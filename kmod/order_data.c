@@ -310,6 +310,19 @@ int tr_order_home(struct terrace *tr, struct tr_order_state *s, struct tr_order_
 
 /* --- upwards ------------------------------------------------------------------------ */
 
+/* An order takes slots faster than they are made ready: then it waits for that. */
+static u32 get_slots(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
+{
+	u32 got = tr_space_get(tr, tier, n, index), tries;
+
+	/* More than once, for others take them as well; none at all come when the tier is full. */
+	for (tries = 0; !got && tries < 8; tries++) {
+		flush_work(&tr->refill_work);
+		got = tr_space_get(tr, tier, n, index);
+	}
+	return got;
+}
+
 int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		    struct tr_order_area *area, struct terrace_result *result)
 {
@@ -326,7 +339,7 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 			continue;
 		for (n = 1; i + n < BLOCKS && tr_bit(s->up, i + n);)
 			n++;
-		got = tr_space_get(tr, tier, n, &index);
+		got = get_slots(tr, tier, n, &index);
 		if (!got)
 			break;
 		for (k = 0; k < got; k++)
