@@ -154,11 +154,27 @@ static void look_at(struct found *found, char *path)
 		free(path);
 }
 
-/* Reading a suspended device would wait for ever. */
+/* Sets *@ctx if @name, or what it stands on, is suspended: reading it would wait for ever. */
+static void look_if_suspended(void *ctx, const char *name)
+{
+	bool *suspended = ctx;
+	char *slaves;
+
+	if (*suspended || sysfs_number(0, "/sys/class/block/%s/dm/suspended", name)) {
+		*suspended = true;
+		return;
+	}
+	slaves = ctl_text("/sys/class/block/%s/slaves", name);
+	sysfs_each(slaves, look_if_suspended, ctx);
+	free(slaves);
+}
+
 static void look_at_disk(void *ctx, const char *name)
 {
-	if (sysfs_number(0, "/sys/class/block/%s/size", name) &&
-	    !sysfs_number(0, "/sys/class/block/%s/dm/suspended", name))
+	bool suspended = false;
+
+	look_if_suspended(&suspended, name);
+	if (!suspended && sysfs_number(0, "/sys/class/block/%s/size", name))
 		look_at(ctx, find_node(name));
 }
 
