@@ -247,7 +247,7 @@ static int add_tier(struct add *a, const struct ctl_command *cmd, const char *na
 	u32 nr_tiers;
 	int r;
 
-	if (relay_find(&a->relay, name) || refuse_state(a) || read_shape(a))
+	if (relay_find(&a->relay, name) || relay_tidy(&a->relay, name) || refuse_state(a) || read_shape(a))
 		return CTL_PROBLEM;
 	if (a->relay.begun)
 		fprintf(stderr, "'%s' is in the middle of something: going on\n", name);

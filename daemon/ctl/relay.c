@@ -120,6 +120,16 @@ int relay_find(struct relay *relay, const char *name)
 	return from_volume(relay, &v);
 }
 
+int relay_tidy(struct relay *relay, const char *name)
+{
+	int r;
+
+	if (!relay->begun || !runs_volume(relay->name))
+		return 0;
+	r = relay_end(relay);
+	return r ? r : relay_find(relay, name);
+}
+
 /* ---- down ---------------------------------------------------------------------------------- */
 
 static int make_below(const struct relay *relay)
@@ -138,6 +148,9 @@ static int step_aside(struct relay *relay)
 	char *params;
 	int r = dm_table_line(relay->below, &line);
 
+	/* Killed before it was suspended: as it is it would fail what is written, not keep it. */
+	if (!r && !(line.suspended && line.target[0]))
+		r = dm_remove(relay->below) ? -EBUSY : -ENXIO;
 	if (r == -ENXIO)
 		r = make_below(relay);
 	if (!r)

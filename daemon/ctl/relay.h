@@ -42,6 +42,9 @@ struct relay {
  */
 int relay_find(struct relay *relay, const char *name);
 
+/* Killed before NAME led to NAME-terrace, or after: removes that, finds again. */
+int relay_tidy(struct relay *relay, const char *name);
+
 /* `in` (or any state up to `out`) to `out`. 0, or -errno after a message; if
  * it could not begin, it is `in` again.
  */
