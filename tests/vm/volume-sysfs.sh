@@ -22,7 +22,7 @@ at() { echo "$(< "$dir/$1")"; }
 doc=$TERRACE_TREE/Documentation/target.md
 {
 	sed -n '/^## Status and sysfs/,/^## [^S]/p' "$doc" | sed -nE 's/^\| `([^`]*)` \|.*/\1/p'
-	sed -n '/^## Options and tunables/,/^## Messages/p' "$doc" | sed -nE 's/^\| `([a-z_]*)` \| [0-9]+ \| [0-9]+ … .*/tune\/\1/p'
+	sed -n '/^## Options and tunables/,/^## Messages/p' "$doc" | sed -nE 's/^\| `([a-z0-9_]*)` \| [0-9]+ \| [0-9]+ … .*/tune\/\1/p'
 } | grep -v '^tierN/physical_' | sort > /dev/shm/documented	# of drives that compress inside: vm/volume-homes
 diff /dev/shm/documented /dev/shm/there || die "sysfs is not what is documented (< documented, > there)"
 [ ! -e "$dir/tier0/free_shelves" ] || die "a tier of slots has free_shelves"
