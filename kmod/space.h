@@ -114,8 +114,9 @@ struct tr_tier {
 	struct mutex open_mutex;	/* opening and closing shelves; taking and sweeping homes */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
 
-	/* kind home (home.c) */
 	u32 orders, orders_most;	/* in flight here, and at most so far; flight_lock */
+
+	/* kind home (home.c) */
 	u64 physical_used, physical_limit;	/* as the drive reports; limit 0: unknown */
 	u32 wanted_chunk;		/* + 1: missed by a writer; under lock */
 	u32 sweep;			/* the next chunk whose free homes are trimmed */
