@@ -74,11 +74,17 @@ static int recall(struct relay *relay)
 
 /* ---- where are we? --------------------------------------------------------------------------- */
 
-static bool runs_volume(const char *name)
+static bool has_table(const char *name, bool suspended)
 {
 	struct dm_line line;
 
-	return !dm_table_line(name, &line) && !strcmp(line.target, TARGET);
+	return !dm_table_line(name, &line) && !strcmp(line.target, TARGET) && line.suspended == suspended;
+}
+
+/* A resume that is killed while it starts the volume leaves the table without it, suspended. */
+static bool runs_volume(const char *name)
+{
+	return has_table(name, false);
 }
 
 /* The volume says its UUID itself: device-mapper knows it only if we made the device. */
@@ -124,9 +130,9 @@ int relay_tidy(struct relay *relay, const char *name)
 {
 	int r;
 
-	if (!relay->begun || !runs_volume(relay->name))
+	if (!relay->begun || !(runs_volume(relay->name) || has_table(relay->name, true)))
 		return 0;
-	r = relay_end(relay);
+	r = relay_in(relay, relay->params);
 	return r ? r : relay_find(relay, name);
 }
 
@@ -234,6 +240,16 @@ int relay_change(struct relay *relay, const char *params)
 	return keep(relay);
 }
 
+/* Unless NAME has the volume's table and could not start it: that one cannot lead anywhere, I/O waits. */
+static void lead_below(struct relay *relay)
+{
+	if (has_table(relay->name, true))
+		return;
+	start_below(relay);
+	dm_clear(relay->name);
+	dm_resume(relay->name, true);
+}
+
 int relay_in(struct relay *relay, const char *params)
 {
 	int r = 0;
@@ -246,9 +262,7 @@ int relay_in(struct relay *relay, const char *params)
 			r = dm_resume(relay->name, true);
 		if (r) {
 			ctl_error("volume '%s' stays below '%s': the same call goes on", relay->name, relay->below);
-			start_below(relay);
-			dm_clear(relay->name);
-			dm_resume(relay->name, true);
+			lead_below(relay);
 			return r;
 		}
 	}

@@ -16,10 +16,11 @@
  *	(NAME is anything that leads to NAME-terrace from here on)
  *	c    suspended			terrace
  *	d    suspended			error			the volume is stopped
+ *	e    terrace, suspended		error			killed while it started
  *	in   terrace			(none)
  *
  * Killed in any state: a power cut leaves the volume as it is on its devices;
- * a killed terracectl leaves I/O waiting in b, c and d. relay_find() tells
+ * a killed terracectl leaves I/O waiting in b to e. relay_find() tells
  * from the tables and from /run/terrace/NAME.relay which state it is, and
  * relay_out() and relay_in() go on from there.
  */

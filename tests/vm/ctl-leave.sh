@@ -180,6 +180,22 @@ kill -9 $pid
 wait $pid 2> /dev/null || true
 check_eq "table" "$(target vol)" mirror
 refuses 1 "is being copied to another device" leave --yes --to /dev/ram/small vol
+# as killed in the resume that starts the volume: the table is there, the volume is not
+table=$(dmsetup table vol-terrace)
+dmsetup suspend --noudevsync vol
+becomes vol-terrace "0 $(sectors /dev/mapper/plain) error"
+dmsetup load vol --table "$table"
+drives="/dev/ram/fast /dev/ram/third /dev/mapper/other"
+# their metadata begins there at the earliest: superblocks
+for d in $drives; do
+	dd if="$d" of="/dev/shm/${d##*/}" bs=4k skip=16 count=1024 iflag=direct status=none
+	dd if=/dev/zero of="$d" bs=4k seek=16 count=1024 oflag=direct status=none
+done
+klog_allow "device-mapper: (table|terrace)"
+if dmsetup resume --noudevsync vol 2> /dev/null; then die "started without superblocks"; fi
+for d in $drives; do dd if="/dev/shm/${d##*/}" of="$d" bs=4k seek=16 oflag=direct status=none; done
+check_eq "table" "$(target vol)" terrace
+[ ! -e /dev/terrace/vol ] || die "it runs after all"
 says "" leave --undo vol
 is_volume
 leave --force --to $PLAIN vol &
