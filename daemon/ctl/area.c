@@ -108,7 +108,7 @@ static struct tr_entry write_tree(struct area *area, struct tr_entry *entry, u64
 
 static bool keeps(const struct area *area, u64 at)
 {
-	return rb_place(at) != TR_NO_PLACE && rb_state(at) != RB_LOST && area->keep(area->ctx, at);
+	return rb_somewhere(at) && rb_state(at) != RB_LOST && area->keep(area->ctx, at);
 }
 
 static void fill_leaf(struct area *area, struct tr_leaf *leaf, const struct rb_region *region,
@@ -120,10 +120,27 @@ static void fill_leaf(struct area *area, struct tr_leaf *leaf, const struct rb_r
 
 		if (!keeps(area, region->at[i]))
 			continue;
+		area->mapped++;
+		if (place == TR_NO_PLACE)
+			continue;
 		tr_leaf_set(leaf, i, 1, place);
 		*slots += area->super.tier[tr_place_tier(place)].kind == TERRACE_KIND_SLOTS;
 	}
-	area->mapped += leaf->nr;
+}
+
+/* Those that a block is live in. rebuild_packs.c has seen to it that there is room. */
+static void fill_packs(const struct area *area, struct tr_packs *packs, const struct rb_region *region)
+{
+	for (u32 k = 0; k < region->nr_packs; k++) {
+		struct tr_pack pack = region->pack[k].ref;
+
+		memset(pack.live, 0, sizeof(pack.live));
+		for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++)
+			if (rb_pack(region->at[i]) == k + 1 && keeps(area, region->at[i]))
+				bit_set(pack.live, i);
+		if (tr_pack_live(&pack))
+			tr_packs_add(packs, &pack);
+	}
 }
 
 static struct tr_entry write_map_page(struct area *area, u64 number, void *page)
@@ -133,7 +150,8 @@ static struct tr_entry write_map_page(struct area *area, u64 number, void *page)
 	};
 	static u32 low[TERRACE_REGION_BLOCKS];
 	static u8 high[TERRACE_REGION_BLOCKS];
-	struct tr_entry none = { 0 };
+	struct tr_entry entry = { 0 };
+	struct tr_packs *packs;
 	struct tr_leaf leaf;
 	u32 slots, nr;
 
@@ -142,12 +160,17 @@ static struct tr_entry write_map_page(struct area *area, u64 number, void *page)
 	leaf.high = high;
 	leaf.cap = TERRACE_REGION_BLOCKS;
 	fill_leaf(area, &leaf, area->rb->region[number], &slots);
-	if (!leaf.nr)
-		return none;
-	nr = tr_map_page_blocks(&leaf, NULL);
-	start_page(area, page, &id, nr);
-	tr_map_encode(page, &leaf, NULL, 0);
-	return write_page(area, page, nr, slots, 0);
+	packs = ctl_alloc(tr_packs_bytes(TERRACE_PACK_SLOTS));
+	tr_packs_init(packs, TERRACE_PACK_SLOTS);
+	fill_packs(area, packs, area->rb->region[number]);
+	if (leaf.nr || packs->nr) {
+		nr = tr_map_page_blocks(&leaf, packs);
+		start_page(area, page, &id, nr);
+		tr_map_encode(page, &leaf, packs, 0);
+		entry = write_page(area, page, nr, slots, 0);
+	}
+	free(packs);
+	return entry;
 }
 
 static void write_map(struct area *area)
@@ -164,6 +187,32 @@ static void write_map(struct area *area)
 	free(entry);
 }
 
+static void mark(u64 ***bits, u64 place, u32 nr)
+{
+	u64 index = tr_place_index(place);
+
+	for (; nr && place != TR_NO_PLACE; nr--, index++) {
+		u64 **chunk = &bits[tr_place_tier(place)][index / TERRACE_CHUNK_BLOCKS];
+
+		if (!*chunk)
+			*chunk = ctl_alloc(CHUNK_WORDS * sizeof(u64));
+		bit_set(*chunk, index % TERRACE_CHUNK_BLOCKS);
+	}
+}
+
+static void mark_packs(const struct area *area, u64 ***bits, const struct rb_region *region)
+{
+	struct tr_packs *packs = ctl_alloc(tr_packs_bytes(TERRACE_PACK_SLOTS));
+
+	tr_packs_init(packs, TERRACE_PACK_SLOTS);
+	fill_packs(area, packs, region);
+	for (u32 k = 0; k < packs->nr; k++) {
+		mark(bits, packs->pack[k].place, packs->pack[k].blocks);
+		mark(bits, packs->pack[k].index_place, packs->pack[k].index_blocks);
+	}
+	free(packs);
+}
+
 static u64 ***space_bits(const struct area *area)
 {
 	const struct rebuild *rb = area->rb;
@@ -172,17 +221,11 @@ static u64 ***space_bits(const struct area *area)
 	for (u32 t = 0; t < area->super.nr_tiers; t++)
 		bits[t] = ctl_alloc(tr_chunks(area->super.tier[t].data_blocks) * sizeof(u64 *));
 	for (u64 r = 0; r < rb->nr_regions; r++) {
-		for (u32 i = 0; rb->region[r] && i < TERRACE_REGION_BLOCKS; i++) {
-			u64 at = rb->region[r]->at[i], index = tr_place_index(rb_place(at));
-			u64 **chunk;
-
-			if (!keeps(area, at))
-				continue;
-			chunk = &bits[tr_place_tier(rb_place(at))][index / TERRACE_CHUNK_BLOCKS];
-			if (!*chunk)
-				*chunk = ctl_alloc(CHUNK_WORDS * sizeof(u64));
-			bit_set(*chunk, index % TERRACE_CHUNK_BLOCKS);
-		}
+		for (u32 i = 0; rb->region[r] && i < TERRACE_REGION_BLOCKS; i++)
+			if (keeps(area, rb->region[r]->at[i]))
+				mark(bits, rb_place(rb->region[r]->at[i]), 1);
+		if (rb->region[r])
+			mark_packs(area, bits, rb->region[r]);
 	}
 	return bits;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rebuild.h"
+#include "rebuild_packs.h"
 
 #define CHUNK_WORDS (TERRACE_CHUNK_BLOCKS / 64)
 
@@ -42,8 +42,10 @@ void rb_init(struct rebuild *rb, struct volume *vol, const struct tr_super *supe
 void rb_free(struct rebuild *rb)
 {
 	for (u64 r = 0; r < rb->nr_regions; r++) {
-		if (rb->region[r])
+		if (rb->region[r]) {
 			free(rb->region[r]->claim_seq);
+			free(rb->region[r]->pack);
+		}
 		free(rb->region[r]);
 	}
 	for (u32 t = 0; rb->super && t < rb->super->nr_tiers; t++)
@@ -107,66 +109,121 @@ bool rb_used(const struct rebuild *rb, u32 tier, u64 index)
 	return test_place(rb->used[0][tier], index);
 }
 
-static bool exists(const struct rebuild *rb, u64 place)
+static bool exists(const struct rebuild *rb, u64 place, u32 nr)
 {
 	u32 tier = tr_place_tier(place);
 
-	return tier < rb->super->nr_tiers &&
-	       tr_place_index(place) < rb->super->tier[tier].data_blocks;
+	return tier < rb->super->nr_tiers && nr &&
+	       tr_place_index(place) + nr <= rb->super->tier[tier].data_blocks;
 }
 
-typedef void (*at_fn)(struct rebuild *rb, u64 *at, enum rb_state state);
+/* ---- what claims places: blocks, and packs ------------------------------------------- */
 
-static void each_placed(struct rebuild *rb, enum rb_state state, at_fn fn)
+typedef void (*at_fn)(struct rebuild *rb, u64 *at);
+typedef void (*pack_fn)(struct rebuild *rb, struct rb_region *region, u32 number);
+
+/* Packs are as sure as the surest block that is live in them. */
+static void each_claim(struct rebuild *rb, enum rb_state state, at_fn fn, pack_fn pack)
 {
 	for (u64 r = 0; r < rb->nr_regions; r++) {
-		for (u32 i = 0; rb->region[r] && i < TERRACE_REGION_BLOCKS; i++) {
-			u64 *at = &rb->region[r]->at[i];
+		struct rb_region *region = rb->region[r];
 
-			if (rb_place(*at) != TR_NO_PLACE && rb_state(*at) == state)
-				fn(rb, at, state);
-		}
+		for (u32 i = 0; region && i < TERRACE_REGION_BLOCKS; i++)
+			if (rb_place(region->at[i]) != TR_NO_PLACE &&
+			    rb_state(region->at[i]) == state)
+				fn(rb, &region->at[i]);
+		for (u32 k = 1; region && k <= region->nr_packs; k++)
+			if (rb_pack_state(region, k) == state)
+				pack(rb, region, k);
 	}
 }
 
-static void drop_impossible(struct rebuild *rb, u64 *at, enum rb_state state)
+/* What its place held is still live in a pack. */
+static void lose_place(u64 *at, enum rb_source source)
 {
-	(void)state;
-	if (!exists(rb, rb_place(*at)))
-		*at = rb_make(RB_LOST, RB_NO_SUCH, TR_NO_PLACE);
+	*at = rb_pack(*at) ? rb_make_packed(rb_state(*at), rb_source(*at), TR_NO_PLACE, rb_pack(*at)) :
+	      rb_make(RB_LOST, source, TR_NO_PLACE);
+}
+
+static void drop_impossible(struct rebuild *rb, u64 *at)
+{
+	if (!exists(rb, rb_place(*at), 1))
+		lose_place(at, RB_NO_SUCH);
+}
+
+static bool run_test(struct rebuild *rb, u32 which, const struct tr_pack *ref)
+{
+	for (u32 i = 0; i < ref->blocks; i++)
+		if (test_place(rb->used[which][tr_place_tier(ref->place)],
+			       tr_place_index(ref->place) + i))
+			return true;
+	return false;
+}
+
+/* The copy of its header is only worth its place where nobody else is. */
+static void drop_impossible_pack(struct rebuild *rb, struct rb_region *region, u32 number)
+{
+	struct tr_pack *ref = &region->pack[number - 1].ref;
+
+	if (ref->index_place != TR_NO_PLACE && !exists(rb, ref->index_place, ref->index_blocks))
+		rb_pack_forget_index(ref);
+	if (ref->place == TR_NO_PLACE)
+		rb_pack_lose(region, number, RB_PACK_HEADER);
+	else if (!exists(rb, ref->place, ref->blocks))
+		rb_pack_lose(region, number, RB_NO_SUCH);
 }
 
 /* A surer claim was made before: this one goes. Else it is noted. */
-static void claim(struct rebuild *rb, u64 *at, enum rb_state state)
+static void claim_place(struct rebuild *rb, u64 place)
 {
-	u32 tier = tr_place_tier(rb_place(*at));
-	u64 index = tr_place_index(rb_place(*at));
+	u32 tier = tr_place_tier(place);
+	u64 index = tr_place_index(place);
 
-	(void)state;
-	if (test_place(rb->used[1][tier], index))
-		return;
 	if (test_place(rb->used[0][tier], index))
 		set_place(rb->used[1][tier], index);
 	else
 		set_place(rb->used[0][tier], index);
 }
 
-static void yield(struct rebuild *rb, u64 *at, enum rb_state state)
+static void claim(struct rebuild *rb, u64 *at)
 {
-	u32 tier = tr_place_tier(rb_place(*at));
-
-	(void)state;
-	if (test_place(rb->used[0][tier], tr_place_index(rb_place(*at))))
-		*at = rb_make(RB_LOST, RB_REUSED, TR_NO_PLACE);
+	claim_place(rb, rb_place(*at));
 }
 
-static void drop_double(struct rebuild *rb, u64 *at, enum rb_state state)
+static void claim_run(struct rebuild *rb, struct rb_region *region, u32 number)
+{
+	const struct tr_pack *ref = &region->pack[number - 1].ref;
+
+	for (u32 i = 0; i < ref->blocks; i++)
+		claim_place(rb, tr_place_add(ref->place, i));
+}
+
+static void yield(struct rebuild *rb, u64 *at)
 {
 	u32 tier = tr_place_tier(rb_place(*at));
 
-	(void)state;
+	if (test_place(rb->used[0][tier], tr_place_index(rb_place(*at))))
+		lose_place(at, RB_REUSED);
+}
+
+static void yield_run(struct rebuild *rb, struct rb_region *region, u32 number)
+{
+	if (run_test(rb, 0, &region->pack[number - 1].ref))
+		rb_pack_lose(region, number, RB_REUSED);
+}
+
+static void drop_double(struct rebuild *rb, u64 *at)
+{
+	u32 tier = tr_place_tier(rb_place(*at));
+
 	if (test_place(rb->used[1][tier], tr_place_index(rb_place(*at))))
-		*at = rb_make(RB_LOST, RB_TWICE, TR_NO_PLACE);
+		lose_place(at, RB_TWICE);
+}
+
+static void drop_double_run(struct rebuild *rb, struct rb_region *region, u32 number)
+{
+	if (run_test(rb, 1, &region->pack[number - 1].ref))
+		rb_pack_lose(region, number, RB_TWICE);
 }
 
 /* What nobody holds in the end is free again. */
@@ -178,6 +235,29 @@ static void forget_double(struct rebuild *rb)
 				rb->used[0][t][c][w] &= ~rb->used[1][t][c][w];
 }
 
+/* Copies of headers are worth nothing beside anybody's data: last of all. */
+static void resolve_indexes(struct rebuild *rb)
+{
+	for (u64 r = 0; r < rb->nr_regions; r++) {
+		struct rb_region *region = rb->region[r];
+
+		for (u32 k = 0; region && k < region->nr_packs; k++) {
+			struct tr_pack *ref = &region->pack[k].ref;
+			u64 place = ref->index_place;
+			bool taken = false;
+
+			for (u32 i = 0; place != TR_NO_PLACE && i < ref->index_blocks; i++)
+				taken |= rb_used(rb, tr_place_tier(place), tr_place_index(place) + i);
+			if (place == TR_NO_PLACE || taken || rb_pack_state(region, k + 1) == RB_LOST) {
+				rb_pack_forget_index(ref);
+				continue;
+			}
+			for (u32 i = 0; i < ref->index_blocks; i++)
+				set_place(rb->used[0][tr_place_tier(place)], tr_place_index(place) + i);
+		}
+	}
+}
+
 void rb_resolve(struct rebuild *rb)
 {
 	for (u32 t = 0; t < rb->super->nr_tiers; t++)
@@ -185,10 +265,11 @@ void rb_resolve(struct rebuild *rb)
 			rb->used[k][t] = ctl_alloc(tr_chunks(rb->super->tier[t].data_blocks) *
 						   sizeof(u64 *));
 	for (enum rb_state state = RB_CERTAIN; state < RB_LOST; state++) {
-		each_placed(rb, state, drop_impossible);
-		each_placed(rb, state, yield);
-		each_placed(rb, state, claim);
-		each_placed(rb, state, drop_double);
+		each_claim(rb, state, drop_impossible, drop_impossible_pack);
+		each_claim(rb, state, yield, yield_run);
+		each_claim(rb, state, claim, claim_run);
+		each_claim(rb, state, drop_double, drop_double_run);
 	}
 	forget_double(rb);
+	resolve_indexes(rb);
 }

@@ -7,6 +7,7 @@
  *   rebuild_map.c      from the trees and the journal, damaged pages included
  *                      (see rebuild_map.h)
  *   rebuild_shelves.c  from what the shelves say about themselves
+ *   rebuild_packs.c    the packs of a region; reading and proving one (rebuild_packs.h)
  *   rebuild_report.c   ranges of blocks, in words and as JSON
  *
  * A block is
@@ -18,6 +19,20 @@
  * Nothing outdated is ever called certain: a block is certain only if the page
  * of its region is known to be current, or the journal reaches without a gap
  * from what an older page contains to the newest record there is any trace of.
+ *
+ * A block may have a place, be live in a pack, or both: then it is a clean
+ * slot, the two hold the same value, and one of them is enough.
+ *
+ * Packs, crash by crash, and what may be called what (decision 0010):
+ *   - a pack that the map, known to be current, calls live for a block: certain,
+ *     if header and bytes have their CRCs. An id is never used again, so such
+ *     bytes cannot be another pack's, wherever they are found;
+ *   - a pack that contains a block and is not live for it, or of which only its
+ *     header tells: never certain. The block may have been overwritten since, in
+ *     a slot, and it may have been written while it was packed: the move then
+ *     left it out, and what the pack holds of it is perhaps no value at all;
+ *   - a pack outdated as the map that names it: its bytes still prove that they
+ *     are its own, so they are an older value at worst, not another block's.
  *
  * Memory: 8 bytes for each block of a region that has any, 16 when shelves
  * are read.
@@ -40,17 +55,40 @@ enum rb_source {
 	RB_TWICE,	/* two blocks claimed its place */
 	RB_NO_SUCH,	/* its place does not exist */
 	RB_REUSED,	/* its place on a shelf is not its own any more */
+	RB_PACK,	/* a pack on a shelf: its header says that it contains the block */
+	RB_PACK_HEADER,	/* its pack cannot be read, or is no longer there */
+	RB_PACK_BYTES,	/* its bytes in the pack are damaged */
+	RB_PACK_ROOM,	/* more packs than a region can have */
 };
 
-/* One block: place in bits 0-39, source in 48-55, state in 56-63. */
+/* One block: place in bits 0-39, number of its pack in 40-47, source in 48-55,
+ * state in 56-63.
+ */
 static inline u64 rb_make(enum rb_state state, enum rb_source source, u64 place)
 {
 	return (u64)state << 56 | (u64)source << 48 | place;
 }
 
+/* @pack: of the region's, counted from 1; 0: none. */
+static inline u64 rb_make_packed(enum rb_state state, enum rb_source source, u64 place, u32 pack)
+{
+	return rb_make(state, source, place) | (u64)pack << 40;
+}
+
 static inline u64 rb_place(u64 at)
 {
 	return at & TERRACE_NO_PLACE;
+}
+
+static inline u32 rb_pack(u64 at)
+{
+	return at >> 40 & 0xff;
+}
+
+/* At a place, or live in a pack? */
+static inline bool rb_somewhere(u64 at)
+{
+	return rb_place(at) != TR_NO_PLACE || rb_pack(at);
 }
 
 static inline enum rb_state rb_state(u64 at)
@@ -63,7 +101,18 @@ static inline enum rb_source rb_source(u64 at)
 	return at >> 48 & 0xff;
 }
 
+#define RB_MAX_PACKS	255u
+
+struct rb_pack {
+	struct tr_pack ref;	/* place TR_NO_PLACE: only the id is known; live: not used */
+	u64 record_seq;		/* of its header, where that was read */
+	bool found;		/* on its shelf, whole */
+	bool mend;		/* its header is damaged, the copy of it is not */
+};
+
 struct rb_region {
+	struct rb_pack *pack;	/* those that at[] names by their numbers, and perhaps more */
+	u32 nr_packs, cap_packs;
 	u64 seq;		/* records up to this one are in the page */
 	bool damaged;		/* its page was lost */
 	bool end_known;		/* no newer record of it can be missing */
@@ -79,7 +128,7 @@ struct rebuild {
 	struct rb_region **region;	/* NULL: nowhere, all of it */
 	bool unmapped_certain;		/* blocks that are nowhere are so for certain */
 	bool have_map;
-	bool has_packs;			/* packs or homes are there: the table cannot hold those */
+	bool alien;			/* the journal has records that this version does not know */
 	bool borrowed;			/* the superblock is the lazy mirror's, the rest the primary's */
 	bool torn_end;			/* the journal ends in a block torn by a crash, or damaged */
 	bool end_known;			/* for regions without a page: no newer record is missing */
@@ -89,6 +138,8 @@ struct rebuild {
 	u64 first_lost, last_lost;	/* records that are missing; 0: none */
 	u64 ties;			/* blocks with two claims of equal age */
 	u64 claims, superseded, beyond, newest_claim;
+	u64 newest_pack;		/* id */
+	u64 packs_found;		/* on shelves */
 	u64 **used[2][TERRACE_MAX_TIERS];	/* claimed once, more than once; by chunk */
 };
 
@@ -137,6 +188,12 @@ void rb_resolve(struct rebuild *rb);
 
 /* Is a place marked by rb_resolve()? */
 bool rb_used(const struct rebuild *rb, u32 tier, u64 index);
+
+/* Another state and source, at the same place and pack. */
+static inline u64 rb_change(u64 at, enum rb_state state, enum rb_source source)
+{
+	return rb_make_packed(state, source, rb_place(at), rb_pack(at));
+}
 
 /* "certain", "possibly older", … and where it comes from. */
 const char *rb_state_word(enum rb_state state);

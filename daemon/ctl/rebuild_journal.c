@@ -15,6 +15,7 @@
 #include <asm/byteorder.h>
 
 #include "rebuild_map.h"
+#include "rebuild_packs.h"
 
 #define IN_FLIGHT 64u	/* blocks of one commit */
 
@@ -159,22 +160,68 @@ static int compare_events(const void *a, const void *b)
 	return x->order == y->order ? 0 : x->order < y->order ? -1 : 1;
 }
 
-static void apply_run(struct rebuild *rb, const struct tr_record *record, u64 seq, bool map)
+/* NULL: its page has the record, or there is no such region. */
+static struct rb_region *region_of(struct rebuild *rb, const struct tr_record *record, u64 seq)
 {
-	u64 number = record->block / TERRACE_REGION_BLOCKS;
 	struct rb_region *region;
+	u64 number;
 
+	if (!tr_record_region(record, &number))
+		return NULL;
 	if (number >= rb->nr_regions) {
 		rb->beyond += record->nr;
-		return;
+		return NULL;
 	}
 	region = rb_region(rb, number);
-	if (seq <= region->seq)
-		return;
+	return seq <= region->seq ? NULL : region;
+}
+
+/* A pack of which a record gives only the id: a page that is lost had the rest. */
+static u32 pack_number(struct rebuild *rb, struct rb_region *region, u64 id)
+{
+	const struct tr_pack unknown = {
+		.id = id, .place = TR_NO_PLACE, .index_place = TR_NO_PLACE,
+	};
+
+	return rb_pack_number(rb, region, &unknown);
+}
+
+static void apply_run(struct rebuild *rb, struct rb_region *region, const struct tr_record *record,
+		      u64 place, u64 id)
+{
+	u64 mask = record->type == TERRACE_RECORD_PACKED_MASK ? record->old : ~0ull;
+	u32 number = id ? pack_number(rb, region, id) : 0;
+
 	for (u32 i = 0; i < record->nr; i++)
-		region->at[record->block % TERRACE_REGION_BLOCKS + i] =
-			rb_make(region->end_known ? RB_CERTAIN : RB_DOUBTFUL, RB_JOURNAL,
-				map ? tr_place_add(record->new, i) : TR_NO_PLACE);
+		if (mask >> i % 64 & 1)
+			region->at[record->block % TERRACE_REGION_BLOCKS + i] = id && !number ?
+				rb_make(RB_LOST, RB_PACK_ROOM, TR_NO_PLACE) :
+				rb_make_packed(region->end_known ? RB_CERTAIN : RB_DOUBTFUL,
+					       RB_JOURNAL, tr_place_add(place, i), number);
+}
+
+static void apply_pack_add(struct rebuild *rb, struct rb_region *region,
+			   const struct tr_record *record)
+{
+	const struct tr_pack ref = {
+		.id = record->old, .place = record->new, .blocks = record->nr,
+		.header_crc = record->aux, .index_place = TR_NO_PLACE,
+	};
+
+	rb_pack_number(rb, region, &ref);
+}
+
+static void apply_index(struct rebuild *rb, struct rb_region *region, const struct tr_record *record)
+{
+	u32 number = pack_number(rb, region, record->old);
+	struct tr_pack *ref = number ? &region->pack[number - 1].ref : NULL;
+
+	if (ref && record->type == TERRACE_RECORD_INDEX_ADD) {
+		ref->index_place = record->new;
+		ref->index_blocks = record->nr;
+	} else if (ref) {
+		rb_pack_forget_index(ref);
+	}
 }
 
 static void apply_discard(struct rebuild *rb, const struct tr_record *record, u64 seq)
@@ -188,6 +235,39 @@ static void apply_discard(struct rebuild *rb, const struct tr_record *record, u6
 	}
 }
 
+/* A pack that is dropped has no live blocks: that was said before, block by block. */
+static void apply_record(struct rebuild *rb, const struct tr_record *record, u64 seq)
+{
+	struct rb_region *region = region_of(rb, record, seq);
+
+	if (!region)
+		return;
+	switch (record->type) {
+	case TERRACE_RECORD_MAP:
+		apply_run(rb, region, record, record->new, 0);
+		break;
+	case TERRACE_RECORD_UNMAP:
+		apply_run(rb, region, record, TR_NO_PLACE, 0);
+		break;
+	case TERRACE_RECORD_CLEAN:
+		apply_run(rb, region, record, record->new, record->old);
+		break;
+	case TERRACE_RECORD_PACKED:
+	case TERRACE_RECORD_PACKED_MASK:
+		apply_run(rb, region, record, TR_NO_PLACE, record->new);
+		break;
+	case TERRACE_RECORD_PACK_ADD:
+		apply_pack_add(rb, region, record);
+		break;
+	case TERRACE_RECORD_INDEX_ADD:
+	case TERRACE_RECORD_INDEX_DROP:
+		apply_index(rb, region, record);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Oldest first; a discard that was written again stands where it stood first. */
 void rb_apply_journal(struct map_reader *m)
 {
@@ -196,20 +276,12 @@ void rb_apply_journal(struct map_reader *m)
 	for (u64 i = 0; i < m->nr_events; i++) {
 		const struct event *e = &m->event[i];
 
-		switch (e->record.type) {
-		case TERRACE_RECORD_MAP:
-			apply_run(m->rb, &e->record, e->seq, true);
-			break;
-		case TERRACE_RECORD_UNMAP:
-			apply_run(m->rb, &e->record, e->seq, false);
-			break;
-		case TERRACE_RECORD_DISCARD:
+		if (e->record.type == TERRACE_RECORD_DISCARD)
 			apply_discard(m->rb, &e->record, e->seq);
-			break;
-		case TERRACE_RECORD_RESIZE:
-			break;
-		default:	/* packs, homes */
-			m->rb->has_packs = true;
-		}
+		else if (e->record.type == TERRACE_RECORD_HOME_SET ||
+			 e->record.type == TERRACE_RECORD_HOME_CLEAR)
+			m->rb->alien = true;
+		else
+			apply_record(m->rb, &e->record, e->seq);
 	}
 }

@@ -7,6 +7,7 @@
 #include <asm/byteorder.h>
 
 #include "rebuild_map.h"
+#include "rebuild_packs.h"
 
 /* ---- pages that the trees lead to ----------------------------------------------------- */
 
@@ -35,16 +36,33 @@ static void lost_below(struct trees *trees, u32 tree, u32 tier, u32 level, u64 i
 	mark_bad(trees->ctx, entry);
 }
 
+static void fill_region(struct rebuild *rb, u64 number, const struct tr_leaf *leaf,
+			const struct tr_packs *packs, const u64 *gone, enum rb_source source)
+{
+	struct rb_region *region = rb_region(rb, number);
+
+	region->nr_packs = 0;
+	for (u32 k = 0; k < packs->nr; k++)
+		rb_pack_number(rb, region, &packs->pack[k]);
+	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		u32 k = tr_packs_find(packs, i);
+
+		/* What a discard took reads as zeros; its place is found free. */
+		region->at[i] = bit_test(gone, i) ? rb_make(RB_CERTAIN, source, TR_NO_PLACE) :
+				rb_make_packed(RB_CERTAIN, source, tr_leaf_get(leaf, i),
+					       k == TR_NO_PACK ? 0 : k + 1);
+	}
+}
+
 bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, u64 seq,
 		  enum rb_source source)
 {
 	static u32 low[TERRACE_REGION_BLOCKS];
 	static u8 high[TERRACE_REGION_BLOCKS];
-	u64 data_blocks[TERRACE_MAX_TIERS], gone[TR_LEAF_WORDS], place;
-	struct rb_region *region;
+	u64 data_blocks[TERRACE_MAX_TIERS];
+	struct tr_packs *packs;
 	struct tr_leaf leaf;
-	bool has_high;
-	u32 nr, packs;
+	bool good;
 	u8 age;
 
 	tr_leaf_init(&leaf);
@@ -53,20 +71,19 @@ bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, 
 	leaf.cap = TERRACE_REGION_BLOCKS;
 	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
 		data_blocks[i] = rb->super->tier[i].data_blocks;
-	if (!tr_map_room(page, blocks * TERRACE_BLOCK_BYTES, &nr, &has_high, &packs) && packs)
-		rb->has_packs = true;
-	if (tr_map_decode(page, blocks * TERRACE_BLOCK_BYTES, &leaf, NULL, &age, data_blocks,
-			  rb->super->nr_tiers))
-		return false;
-	region = rb_region(rb, number);
-	region->seq = seq;
-	tr_map_gone(page, blocks * TERRACE_BLOCK_BYTES, gone);
-	for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++) {
-		/* What a discard took reads as zeros; its place is found free. */
-		place = bit_test(gone, i) ? TR_NO_PLACE : tr_leaf_get(&leaf, i);
-		region->at[i] = rb_make(RB_CERTAIN, source, place);
+	packs = ctl_alloc(tr_packs_bytes(TERRACE_PACK_SLOTS));
+	tr_packs_init(packs, TERRACE_PACK_SLOTS);
+	good = !tr_map_decode(page, blocks * TERRACE_BLOCK_BYTES, &leaf, packs, &age, data_blocks,
+			      rb->super->nr_tiers);
+	if (good) {
+		u64 gone[TR_LEAF_WORDS];
+
+		tr_map_gone(page, blocks * TERRACE_BLOCK_BYTES, gone);
+		fill_region(rb, number, &leaf, packs, gone, source);
+		rb->region[number]->seq = seq;
 	}
-	return true;
+	free(packs);
+	return good;
 }
 
 static void note_blocks(struct rebuild *rb, const struct tr_entry *entry)
@@ -177,8 +194,7 @@ static void judge(struct map_reader *m)
 		sure = lazy ? lazy_good && !region->damaged : covered(m, region->seq);
 		for (u32 i = 0; !sure && i < TERRACE_REGION_BLOCKS; i++)
 			if (rb_state(region->at[i]) == RB_CERTAIN)
-				region->at[i] = rb_make(RB_DOUBTFUL, RB_OLD_PAGE,
-							rb_place(region->at[i]));
+				region->at[i] = rb_change(region->at[i], RB_DOUBTFUL, RB_OLD_PAGE);
 	}
 }
 

@@ -28,6 +28,10 @@ const char *rb_source_text(enum rb_source source)
 		[RB_TWICE] = "other blocks claim the same places",
 		[RB_NO_SUCH] = "the places do not exist",
 		[RB_REUSED] = "the places belong to other blocks by now",
+		[RB_PACK] = "from packs on shelves, by their headers",
+		[RB_PACK_HEADER] = "their pack is not there, or its header is damaged",
+		[RB_PACK_BYTES] = "their bytes in the pack are damaged",
+		[RB_PACK_ROOM] = "the region has more packs than a map can name",
 	};
 
 	return texts[source];
@@ -40,7 +44,7 @@ void rb_count(const struct rebuild *rb, u64 *count)
 		for (u32 i = 0; rb->region[r] && i < TERRACE_REGION_BLOCKS; i++) {
 			u64 at = rb->region[r]->at[i];
 
-			if (rb_place(at) != TR_NO_PLACE || rb_state(at) == RB_LOST)
+			if (rb_somewhere(at) || rb_state(at) == RB_LOST)
 				count[rb_state(at)]++;
 		}
 	}
@@ -48,17 +52,17 @@ void rb_count(const struct rebuild *rb, u64 *count)
 
 static bool is_empty(u64 at)
 {
-	return rb_state(at) != RB_LOST && rb_place(at) == TR_NO_PLACE;
+	return rb_state(at) != RB_LOST && !rb_somewhere(at);
 }
 
-/* With @by_place a run is also consecutive on its tier. */
+/* With @by_place a run is also consecutive on its tier, or in one pack. */
 static bool continues(u64 first, u64 at, u64 n, bool by_place)
 {
 	if (rb_state(first) != rb_state(at) || rb_source(first) != rb_source(at))
 		return false;
 	if (!by_place)
-		return (rb_place(first) == TR_NO_PLACE) == (rb_place(at) == TR_NO_PLACE);
-	return rb_place(at) == tr_place_add(rb_place(first), n);
+		return rb_somewhere(first) == rb_somewhere(at);
+	return rb_pack(at) == rb_pack(first) && rb_place(at) == tr_place_add(rb_place(first), n);
 }
 
 void rb_runs(const struct rebuild *rb, bool by_place, rb_run_fn fn, void *ctx)
@@ -76,7 +80,8 @@ void rb_runs(const struct rebuild *rb, bool by_place, rb_run_fn fn, void *ctx)
 			continue;
 		}
 		at = rb_at(rb, b);
-		if (nr && (is_empty(at) || !continues(first, at, nr, by_place))) {
+		if (nr && (is_empty(at) || !continues(first, at, nr, by_place) ||
+			   (rb_pack(at) && b % TERRACE_REGION_BLOCKS == 0))) {
 			fn(ctx, from, nr, first);
 			nr = 0;
 		}

@@ -14,13 +14,24 @@
  *     With equal numbers the one further on in the same shelf is; between two
  *     shelves nothing tells, and that is counted.
  *
- * No claim is ever certain: the block may have been written to a slot later.
+ *   - Packs claim the blocks that their header has, at the record number that
+ *     stands there: the next one when the pack was made. A loose claim up to that
+ *     number was there before. Of two packs of a region the higher id is newer.
+ *   - A shelf is filled from its front: while a pack's header and bytes have their
+ *     CRCs, nothing was written over it. A loose claim inside is of an earlier
+ *     life then. Is the pack damaged, the claim counts if it is the newer one, and
+ *     the pack is of an earlier life.
+ *
+ * No claim is ever certain: the block may have been written to a slot later. And a
+ * pack may contain a block that was written while the pack was made, as zeros or
+ * half old, half new: the move left it out, and only map and journal know.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <asm/byteorder.h>
 
-#include "rebuild.h"
+#include "rebuild_packs.h"
 #include "term.h"
 
 #define PIECE_BLOCKS	256u
@@ -32,8 +43,17 @@ struct claim {
 	bool table;
 };
 
+struct found {
+	struct tr_pack_head head;
+	u32 crc;
+	bool whole;		/* so are all blocks in it */
+	u64 good[TR_LEAF_WORDS];
+};
+
 struct shelf {
 	struct claim claim[TERRACE_CHUNK_BLOCKS];
+	struct found *found;	/* headers of packs */
+	u32 nr_found, cap_found;
 	u64 id;			/* of the present life */
 	u64 newest;		/* record number that makes it so */
 	bool alive;
@@ -93,6 +113,30 @@ static void take_table(struct shelf *shelf, const struct tr_table *head, const u
 	}
 }
 
+/* A header can be two blocks long; what follows @block need not be in memory. */
+static void take_header(const struct rebuild *rb, struct shelf *shelf, u64 place)
+{
+	u32 left = TERRACE_CHUNK_BLOCKS - tr_place_index(place) % TERRACE_CHUNK_BLOCKS;
+	u32 nr = left < TERRACE_PACK_HEADER_BLOCKS ? left : TERRACE_PACK_HEADER_BLOCKS;
+	const struct tr_pack_id id = { .volume_uuid = rb->super->volume_uuid };
+	u8 *header = ctl_alloc_blocks(TERRACE_PACK_HEADER_BLOCKS);
+	struct tr_pack_head head;
+
+	if (!volume_read_tier(rb->vol, tr_place_tier(place), tr_place_index(place), nr, header) &&
+	    !tr_pack_parse(header, nr * TERRACE_BLOCK_BYTES, &id, &head) && head.place == place &&
+	    head.blocks <= left) {
+		if (shelf->nr_found == shelf->cap_found) {
+			shelf->cap_found = 2 * shelf->cap_found + 64;
+			shelf->found = ctl_realloc(shelf->found,
+						   shelf->cap_found * sizeof(*shelf->found));
+		}
+		shelf->found[shelf->nr_found++] = (struct found){
+			.head = head, .crc = __le32_to_cpu(((struct terrace_pack_disk *)header)->crc),
+		};
+	}
+	free(header);
+}
+
 static void take_block(const struct rebuild *rb, struct shelf *shelf, const void *block, u64 place)
 {
 	const u8 *uuid = rb->super->volume_uuid;
@@ -100,7 +144,9 @@ static void take_block(const struct rebuild *rb, struct shelf *shelf, const void
 	struct tr_owners owners;
 	struct tr_table table;
 
-	if (!tr_owners_decode(block, &owners, place, uuid))
+	if (*(const __le32 *)block == __cpu_to_le32(TERRACE_PACK_MAGIC))
+		take_header(rb, shelf, place);
+	else if (!tr_owners_decode(block, &owners, place, uuid))
 		take_owners(shelf, block, &owners);
 	else if (!tr_table_decode(block, &table, owner, place, uuid))
 		take_table(shelf, &table, owner);
@@ -113,6 +159,7 @@ static u32 read_shelf(const struct rebuild *rb, u32 tier, u64 first, struct shel
 {
 	u32 bad = 0;
 
+	free(shelf->found);
 	memset(shelf, 0, sizeof(*shelf));
 	for (u32 at = 0; at < TERRACE_CHUNK_BLOCKS; at += PIECE_BLOCKS) {
 		bool whole = !volume_read_tier(rb->vol, tier, first + at, PIECE_BLOCKS, buf);
@@ -136,26 +183,94 @@ struct reader {
 	bool alone, missing;
 };
 
-static bool on_missing_tier(const struct rebuild *rb, u64 at)
+static bool missing(const struct rebuild *rb, u64 place)
 {
-	u64 place = rb_place(at);
+	return place == TR_NO_PLACE || rb->vol->tier[tr_place_tier(place)] < 0;
+}
 
-	return place != TR_NO_PLACE && rb->vol->tier[tr_place_tier(place)] < 0;
+/* … all of it, place and pack. */
+static bool on_missing_tier(const struct rebuild *rb, const struct rb_region *region, u64 at)
+{
+	u32 number = rb_pack(at);
+
+	return rb_somewhere(at) && missing(rb, rb_place(at)) &&
+	       (!number || missing(rb, region->pack[number - 1].ref.place));
+}
+
+static bool is_claim(u64 at)
+{
+	return rb_source(at) == RB_SHELF || rb_source(at) == RB_TABLE || rb_source(at) == RB_PACK;
 }
 
 /* Does a claim have a say about this block? */
-static bool needs_claim(const struct reader *r, const struct rb_region *region, u64 at,
-			const struct claim *claim, u64 place)
+static bool needs_claim(const struct reader *r, const struct rb_region *region, u64 at, u64 seq)
 {
-	if (r->alone || rb_source(at) == RB_SHELF || rb_source(at) == RB_TABLE)
+	if (r->alone || is_claim(at))
 		return true;
 	if (rb_state(at) == RB_CERTAIN)
-		return r->missing && on_missing_tier(r->rb, at);
-	if (rb_place(at) == place || rb_state(at) == RB_LOST)
+		return r->missing && on_missing_tier(r->rb, region, at);
+	if (rb_somewhere(at) || rb_state(at) == RB_LOST)
 		return true;	/* confirmed; better than nothing */
-	if (rb_place(at) == TR_NO_PLACE)
-		return claim->seq > region->seq;	/* else: unmapped since */
-	return true;
+	return seq > region->seq;	/* else: unmapped since */
+}
+
+/* The region that a claim is about, if it needs one. NULL: it says nothing new. */
+static struct rb_region *claimed_region(struct reader *r, u64 number, u64 seq)
+{
+	struct rebuild *rb = r->rb;
+	struct rb_region *region;
+
+	if (seq > rb->newest_claim)
+		rb->newest_claim = seq;
+	if (number >= rb->nr_regions) {
+		rb->beyond++;
+		return NULL;
+	}
+	region = rb->region[number];
+	if (!region && !r->alone && rb->unmapped_certain)
+		return NULL;
+	if (!region)
+		region = rb_region(rb, number);
+	if (!region->claim_seq)
+		region->claim_seq = ctl_alloc(TERRACE_REGION_BLOCKS * sizeof(u64));
+	return region;
+}
+
+/* Is the claim that the block has already newer than a pack's? */
+static bool beats_pack(const struct rb_region *region, u32 i, const struct found *f)
+{
+	u32 number = rb_pack(region->at[i]);
+	u64 have = region->claim_seq[i], newer = f->head.record_seq + 1;
+
+	if (have && number)
+		return region->pack[number - 1].ref.id > f->head.id;
+	return have > newer;
+}
+
+static void offer_pack(struct reader *r, const struct found *f)
+{
+	const struct tr_pack ref = {
+		.id = f->head.id, .place = f->head.place, .blocks = f->head.blocks,
+		.header_crc = f->crc, .index_place = TR_NO_PLACE,
+	};
+	struct rb_region *region = claimed_region(r, f->head.region, f->head.record_seq);
+	struct rebuild *rb = r->rb;
+	u32 number = region ? rb_pack_number(rb, region, &ref) : 0;
+
+	rb->packs_found++;
+	for (u32 i = 0; number && i < TERRACE_REGION_BLOCKS; i++) {
+		if (!bit_test(f->good, i) ||
+		    f->head.region * TERRACE_REGION_BLOCKS + i >= rb->virtual_blocks ||
+		    !needs_claim(r, region, region->at[i], f->head.record_seq))
+			continue;
+		rb->claims++;
+		if (region->claim_seq[i])
+			rb->superseded++;
+		if (beats_pack(region, i, f))
+			continue;
+		region->claim_seq[i] = f->head.record_seq + 1;
+		region->at[i] = rb_make_packed(RB_OLDER, RB_PACK, TR_NO_PLACE, number);
+	}
 }
 
 static void take_claim(struct reader *r, u64 place, const struct claim *claim)
@@ -166,24 +281,15 @@ static void take_claim(struct reader *r, u64 place, const struct claim *claim)
 	u64 newer;
 
 	rb->claims++;
-	if (claim->seq > rb->newest_claim)
-		rb->newest_claim = claim->seq;
-	if (claim->block >= rb->virtual_blocks) {
-		rb->beyond++;
+	region = claimed_region(r, claim->block / TERRACE_REGION_BLOCKS, claim->seq);
+	if (!region || claim->block >= rb->virtual_blocks ||
+	    !needs_claim(r, region, region->at[i], claim->seq))
 		return;
-	}
-	region = rb->region[claim->block / TERRACE_REGION_BLOCKS];
-	if (!region && !r->alone && rb->unmapped_certain)
-		return;
-	if (!region)
-		region = rb_region(rb, claim->block / TERRACE_REGION_BLOCKS);
-	if (!needs_claim(r, region, region->at[i], claim, place))
-		return;
-	if (!region->claim_seq)
-		region->claim_seq = ctl_alloc(TERRACE_REGION_BLOCKS * sizeof(u64));
 	newer = claim->seq + 1;		/* 0 stands for none */
 	if (region->claim_seq[i])
 		rb->superseded++;
+	if (region->claim_seq[i] == newer && rb_pack(region->at[i]))
+		return;		/* it was there before the pack */
 	if (region->claim_seq[i] == newer &&
 	    tr_place_index(rb_place(region->at[i])) / TERRACE_CHUNK_BLOCKS !=
 	    tr_place_index(place) / TERRACE_CHUNK_BLOCKS)
@@ -194,6 +300,15 @@ static void take_claim(struct reader *r, u64 place, const struct claim *claim)
 	region->at[i] = rb_make(RB_OLDER, claim->table ? RB_TABLE : RB_SHELF, place);
 }
 
+/* Its header would have been found, and had the last word on the block. */
+static void drop_unconfirmed_pack(const struct rebuild *rb, const struct rb_region *region, u64 *at)
+{
+	u64 run = region->pack[rb_pack(*at) - 1].ref.place;
+
+	if (run == TR_NO_PLACE || !missing(rb, run))
+		rb_pack_lose_block(at, RB_PACK_HEADER);
+}
+
 /* Outdated places on shelves that no shelf confirms are somebody else's now. */
 static void drop_unconfirmed(struct rebuild *rb)
 {
@@ -201,12 +316,76 @@ static void drop_unconfirmed(struct rebuild *rb)
 		for (u32 i = 0; rb->region[r] && i < TERRACE_REGION_BLOCKS; i++) {
 			u64 *at = &rb->region[r]->at[i], place = rb_place(*at);
 
-			if (rb_state(*at) == RB_DOUBTFUL && place != TR_NO_PLACE &&
+			if (rb_state(*at) == RB_DOUBTFUL && rb_pack(*at))
+				drop_unconfirmed_pack(rb, rb->region[r], at);
+			else if (rb_state(*at) == RB_DOUBTFUL && place != TR_NO_PLACE &&
 			    rb->super->tier[tr_place_tier(place)].kind == TERRACE_KIND_SHELVES &&
 			    rb->vol->tier[tr_place_tier(place)] >= 0)
 				*at = rb_make(RB_LOST, RB_REUSED, TR_NO_PLACE);
 		}
 	}
+}
+
+/* ---- packs of one shelf ---------------------------------------------------------------- */
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return x->head.id == y->head.id ? 0 : x->head.id > y->head.id ? -1 : 1;
+}
+
+/* Which of its blocks have their CRCs. */
+static void prove(const struct rebuild *rb, struct found *f)
+{
+	const struct tr_pack ref = {
+		.id = f->head.id, .place = f->head.place, .blocks = f->head.blocks,
+		.header_crc = f->crc, .index_place = TR_NO_PLACE,
+	};
+	struct rb_run run;
+	u32 nr = 0;
+
+	if (!rb_run_open(rb, f->head.region, &ref, &run))
+		for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++)
+			if (tr_pack_has(run.header, i) && rb_run_block_good(&run, i)) {
+				bit_set(f->good, i);
+				nr++;
+			}
+	f->whole = nr == f->head.nr_blocks;
+	rb_run_close(&run);
+}
+
+/* Is it still there, and what loose claims are not? */
+static bool settle(struct shelf *shelf, struct found *f, u64 *taken)
+{
+	u32 from = tr_place_index(f->head.place) % TERRACE_CHUNK_BLOCKS;
+
+	for (u32 i = from; i < from + f->head.blocks; i++) {
+		const struct claim *claim = &shelf->claim[i];
+
+		if (bit_test(taken, i) || (shelf->alive && !f->whole && claim->block != NOT_NAMED &&
+					   claim->seq >= f->head.record_seq))
+			return false;
+	}
+	for (u32 i = from; i < from + f->head.blocks; i++) {
+		bit_set(taken, i);
+		shelf->claim[i].block = NOT_NAMED;
+	}
+	return true;
+}
+
+static void take_packs(struct reader *r, struct shelf *shelf)
+{
+	u64 *taken = ctl_alloc(TERRACE_CHUNK_BLOCKS / 8);
+
+	if (shelf->nr_found)
+		qsort(shelf->found, shelf->nr_found, sizeof(*shelf->found), newest_first);
+	for (u32 k = 0; k < shelf->nr_found; k++) {
+		prove(r->rb, &shelf->found[k]);
+		if (settle(shelf, &shelf->found[k], taken))
+			offer_pack(r, &shelf->found[k]);
+	}
+	free(taken);
 }
 
 static void read_tier(struct reader *r, u32 tier, struct shelf *shelf, u8 *buf)
@@ -220,6 +399,7 @@ static void read_tier(struct reader *r, u32 tier, struct shelf *shelf, u8 *buf)
 		if (bad)
 			problem(r->rb->findings, where("%s: shelf %llu", volume_tier_name(r->rb->vol, tier), c),
 				"%u blocks cannot be read", bad);
+		take_packs(r, shelf);
 		for (u32 i = 0; shelf->alive && i < TERRACE_CHUNK_BLOCKS; i++)
 			if (shelf->claim[i].block != NOT_NAMED)
 				take_claim(r, tr_place(tier, first + i), &shelf->claim[i]);
@@ -239,5 +419,6 @@ void rb_read_shelves(struct rebuild *rb, bool alone, bool missing)
 	if (!alone)
 		drop_unconfirmed(rb);
 	free(buf);
+	free(shelf->found);
 	free(shelf);
 }

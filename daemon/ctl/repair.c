@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "rebuild_packs.h"
 #include "repair.h"
 
 #define DEFAULT_LIMIT 1000
@@ -21,17 +22,20 @@ static const char help_text[] =
 "Makes new metadata for a damaged volume out of what is left: both copies, older\n"
 "pages, the journal, what the shelves say about themselves. All devices of the\n"
 "volume are named, in any order. What is lost is said, range by range; a block is\n"
-"kept only if it is certain that its place holds its last value. Lost blocks read\n"
-"as zeros afterwards. terracectl check --full finds nothing then.\n"
+"kept only if it is certain that its place, or its pack, holds its last value.\n"
+"Packs are read, and kept as far as they have their checksums. Lost blocks read as\n"
+"zeros afterwards. terracectl check --full finds nothing then.\n"
 "\n"
 "  --to NEW_DEVICE  write the metadata to a new metadata device or file; nothing\n"
 "                   else is changed. Activate the volume with it from then on.\n"
 "  --in-place       write it where it was. Everything that is still good stays\n"
 "                   until the new superblock is durable: an interrupted repair has\n"
-"                   done nothing, or is done\n"
+"                   done nothing, or is done. Damaged headers of packs are written\n"
+"                   again where the fast tier has a copy\n"
 "  --from-shelves   use nothing but what the shelves say: the newest claim of each\n"
-"                   block. Slots are lost; every block may be older than its last\n"
-"                   write. Says what is newer than the map, if there is one\n"
+"                   block, loose or packed. Slots are lost; every block may be older\n"
+"                   than its last write. Says what is newer than the map, if there\n"
+"                   is one\n"
 "  --accept-older   keep blocks of which only a possibly older value is left\n"
 "  --size SIZE      of the volume, when no superblock is left to say it\n"
 "  --force          overwrite what NEW_DEVICE holds (never a device in use)\n"
@@ -40,8 +44,8 @@ static const char help_text[] =
 "  --json           print the result as JSON\n"
 "  --help           this text\n"
 "\n"
-"Exit status: 0 done, nothing is lost; 1 done with losses, refused or failed; 2\n"
-"wrong usage.\n"
+"Exit status: 0 done, nothing is lost; 1 done with losses (or ones that cannot be\n"
+"told), refused or failed; 2 wrong usage. Interrupted, the same call begins again.\n"
 "\n"
 "Examples:\n"
 "  terracectl repair --dry-run /dev/nvme0n1 /dev/sda\n"
@@ -61,8 +65,10 @@ static bool all_placed(const struct volume *vol, int given)
 
 static int choose_super(struct repair *rp, int given)
 {
-	if (!all_placed(&rp->vol, given))
+	if (!all_placed(&rp->vol, given)) {
+		ctl_error("not every device that was named can be used: nothing changed");
 		return -EINVAL;
+	}
 	rp->was_borrowed = rb_borrow_super(&rp->vol, &rp->borrowed);
 	if (rp->vol.super) {
 		rp->super = *rp->vol.super;
@@ -73,7 +79,6 @@ static int choose_super(struct repair *rp, int given)
 	} else if (repair_make_super(rp)) {
 		return -EINVAL;
 	}
-	/* Packs and what else may come is not in the table of blocks. */
 	if (rp->super.incompat || rp->super.compat_ro & ~TERRACE_COMPAT_RO_KNOWN) {
 		ctl_error("the volume uses features (%#llx, %#llx) that repair does not know: nothing changed",
 			  rp->super.incompat, rp->super.compat_ro);
@@ -114,6 +119,7 @@ static void read_all(struct repair *rp)
 		if (rb_uncertain(&rp->rb))
 			rb_read_shelves(&rp->rb, false, false);
 	}
+	rb_prove_packs(&rp->rb, rp->in_place);
 	rb_resolve(&rp->rb);
 }
 
@@ -127,8 +133,8 @@ static int repair_volume(struct repair *rp, char **paths, int nr)
 	if (choose_super(rp, nr) || refuse_place(rp))
 		return CTL_PROBLEM;
 	read_all(rp);
-	if (rp->rb.has_packs || rp->map.has_packs) {
-		ctl_error("volume '%s' has packs, which repair does not rebuild yet: nothing changed; the other copy of the metadata, or restore from a dump, is what is left",
+	if (rp->rb.alien || rp->map.alien) {
+		ctl_error("the journal of volume '%s' has records that repair does not know: nothing changed",
 			  rp->vol.name);
 		return CTL_PROBLEM;
 	}
@@ -136,7 +142,7 @@ static int repair_volume(struct repair *rp, char **paths, int nr)
 	r = rp->dry_run ? 0 : repair_write(rp, &kept);
 	if (!r)
 		repair_print_summary(rp, kept, !rp->dry_run);
-	return r || rp->lost || rp->dropped ? CTL_PROBLEM : CTL_OK;
+	return r || rp->lost || rp->dropped || repair_blind(rp) ? CTL_PROBLEM : CTL_OK;
 }
 
 /* ---- the command line --------------------------------------------------------------------- */

@@ -37,6 +37,9 @@ int repair_make_super(struct repair *rp);
 void repair_report(struct repair *rp);
 void repair_print_summary(const struct repair *rp, u64 kept, bool written);
 
+/* From shelves, with no map that says what they lack. */
+bool repair_blind(const struct repair *rp);
+
 /* Is a block of this state and source kept mapped? */
 bool repair_keeps(const struct repair *rp, u64 at);
 

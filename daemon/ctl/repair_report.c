@@ -72,9 +72,11 @@ static enum difference differs(const struct repair *rp, u64 block)
 	const struct rb_region *known = rp->map.region[block / TERRACE_REGION_BLOCKS];
 	u64 shelf = rb_at(&rp->rb, block), map = rb_at(&rp->map, block), seq;
 
-	if (rb_place(shelf) == TR_NO_PLACE)
-		return rb_place(map) == TR_NO_PLACE ? SAME : ONLY_MAP;
-	if (rb_place(shelf) == rb_place(map))
+	if (!rb_somewhere(shelf))
+		return rb_somewhere(map) ? ONLY_MAP : SAME;
+	if (rb_pack(shelf) && rb_pack(map) ?
+	    region->pack[rb_pack(shelf) - 1].ref.id == known->pack[rb_pack(map) - 1].ref.id :
+	    !rb_pack(shelf) && rb_place(shelf) == rb_place(map))
 		return SAME;
 	seq = region->claim_seq ? region->claim_seq[block % TERRACE_REGION_BLOCKS] - 1 : 0;
 	if (seq > (known ? known->seq : rp->super.tail_record_seq) && rb_source(map) != RB_JOURNAL)
@@ -145,6 +147,11 @@ void repair_report(struct repair *rp)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
+bool repair_blind(const struct repair *rp)
+{
+	return rp->from_shelves && !rp->map.have_map;
+}
+
 static void print_json(const struct repair *rp, u64 kept, bool written)
 {
 	struct json_object *o = json_object_new_object();
@@ -155,12 +162,14 @@ static void print_json(const struct repair *rp, u64 kept, bool written)
 		{ "mapped_blocks", kept }, { "lost_blocks", rp->lost },
 		{ "dropped_blocks", rp->dropped }, { "newer_blocks", rp->newer },
 		{ "older_blocks", rp->only_shelves }, { "uncertain_claims", rp->rb.ties },
+		{ "packs_found", rp->rb.packs_found },
 		{ "first_lost_record", rp->rb.first_lost }, { "last_lost_record", rp->rb.last_lost },
 	};
 
 	json_object_object_add(o, "name", json_object_new_string(rp->vol.name));
 	json_object_object_add(o, "uuid", json_object_new_string(uuid_text(rp->vol.uuid)));
 	json_object_object_add(o, "written", json_object_new_boolean(written));
+	json_object_object_add(o, "losses_known", json_object_new_boolean(!repair_blind(rp)));
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
 		json_object_object_add(o, number[i].name, json_object_new_uint64(number[i].value));
 	json_object_object_add(o, "ranges", json_object_get(rp->ranges));
@@ -179,6 +188,8 @@ void repair_print_summary(const struct repair *rp, u64 kept, bool written)
 	if (rp->lost + rp->dropped)
 		printf("%llu blocks lost, of %llu of them a value is left that may be outdated\n",
 		       rp->lost + rp->dropped, rp->dropped);
+	else if (repair_blind(rp))
+		puts("what was in slots is lost, which cannot be listed without a map; any block may be older than its last write");
 	else
 		puts("nothing lost");
 	if (written && rp->to)

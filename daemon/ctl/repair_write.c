@@ -15,6 +15,7 @@
 
 #include "names.h"
 #include "probe.h"
+#include "rebuild_packs.h"
 #include "repair.h"
 
 #define RECORDS_AHEAD	(1ull << 20)
@@ -132,6 +133,8 @@ static int fill_super(const struct repair *rp, struct area *area)
 	super->virtual_blocks = rb->virtual_blocks;
 	super->tail_record_seq = newest + RECORDS_AHEAD;
 	super->tail_block_seq = rb->newest_journal_block + 2 * super->journal_blocks;
+	if (super->next_id <= rb->newest_pack)
+		super->next_id = rb->newest_pack + 1;
 	super->next_id += RECORDS_AHEAD;
 	super->activations++;
 	memset(&super->map_root, 0, sizeof(super->map_root));
@@ -193,6 +196,8 @@ static int write_in_place(struct repair *rp, struct area *area)
 		r = area_write(area);
 	if (!r)
 		r = mend_labels(rp);
+	if (!r)
+		r = rb_mend_packs(&rp->rb);
 	if (r == -ENOSPC)
 		ctl_error("the metadata area has no room for a second copy beside what is there: nothing changed; repair --to a new device");
 	else if (r)

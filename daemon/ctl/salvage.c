@@ -64,6 +64,11 @@ static void add_range(struct salvage *s, u64 block, u64 nr, u64 at, const char *
 		json_object_object_add(o, "tier", json_object_new_uint64(tr_place_tier(place)));
 		json_object_object_add(o, "place", json_object_new_uint64(tr_place_index(place)));
 	}
+	if (rb_pack(at)) {
+		const struct tr_pack *ref = &s->rb.region[block / TERRACE_REGION_BLOCKS]->pack[rb_pack(at) - 1].ref;
+
+		json_object_object_add(o, "pack", json_object_new_uint64(ref->id));
+	}
 	json_object_object_add(o, "why", json_object_new_string(why));
 	json_object_array_add(s->ranges, o);
 }
@@ -168,8 +173,9 @@ static int salvage_volume(struct salvage *s, char **paths, int nr)
 		return CTL_PROBLEM;
 	}
 	read_all(s);
-	if (s->rb.has_packs) {
-		ctl_error("volume '%s' has packs, which salvage does not read yet: nothing written", s->vol.name);
+	if (s->rb.alien) {
+		ctl_error("the journal of volume '%s' has records that salvage does not know: nothing written",
+			  s->vol.name);
 		return CTL_PROBLEM;
 	}
 	r = s->dry_run ? CTL_OK : salvage_open_out(s);

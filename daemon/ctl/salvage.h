@@ -3,11 +3,13 @@
  * terracectl salvage:
  *   salvage.c        the command line, the order of it, the report
  *   salvage_copy.c   reading blocks and writing them out
+ *   salvage_unpack.c the same, from packs
  */
 #ifndef TERRACE_CTL_SALVAGE_H
 #define TERRACE_CTL_SALVAGE_H
 
-#include "rebuild.h"
+#include "pack_codec.h"
+#include "rebuild_packs.h"
 
 struct salvage {
 	struct volume vol;
@@ -35,5 +37,20 @@ int salvage_copy(struct salvage *s);
 
 /* @why NULL: where it comes from is told by @at. */
 void salvage_range(struct salvage *s, u64 block, u64 nr, u64 at, const char *why);
+
+/* One pack at a time, with what decodes it. */
+struct unpack {
+	const struct rebuild *rb;
+	struct pack_codec *codec;
+	u64 region;
+	u32 number;		/* 0: none is open */
+	struct rb_run run;
+	int error;		/* … and this is why not */
+	u64 cluster[16 * TERRACE_BLOCK_BYTES / 8];
+};
+
+/* Block @i of a region from its pack: NULL, or why not. */
+const char *unpack_block(struct unpack *u, u64 region, u32 number, u32 i, void *data);
+void unpack_end(struct unpack *u);
 
 #endif

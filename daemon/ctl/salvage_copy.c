@@ -114,38 +114,66 @@ struct copier {
 	u64 next;		/* blocks before it are written */
 	int error;
 	u8 *buf;
-	u64 good_from, good_nr, good_at;	/* a range that is being collected */
+	u64 from, nr, at;	/* a range that is being collected */
+	char why[256];		/* "": it is good */
+	struct unpack *unpack;
 };
 
-static void end_good(struct copier *c)
+static void end_range(struct copier *c)
 {
-	if (c->good_nr)
-		salvage_range(c->s, c->good_from, c->good_nr, c->good_at, NULL);
-	c->good_nr = 0;
+	if (c->nr)
+		salvage_range(c->s, c->from, c->nr, c->at, *c->why ? c->why : NULL);
+	c->nr = 0;
+}
+
+/* Blocks of one run follow each other: only why they are bad may differ. */
+static void collect(struct copier *c, u64 block, u64 nr, u64 at, const char *why)
+{
+	if (c->nr && strncmp(c->why, why, sizeof(c->why) - 1))
+		end_range(c);
+	if (!c->nr) {
+		c->from = block;
+		c->at = at;
+		snprintf(c->why, sizeof(c->why), "%s", why);
+	}
+	c->nr += nr;
 }
 
 static void good(struct copier *c, u64 block, u64 nr, u64 at)
 {
-	if (!c->good_nr) {
-		c->good_from = block;
-		c->good_at = at;
-	}
-	c->good_nr += nr;
+	collect(c, block, nr, at, "");
 	if (!c->error)
 		c->error = put(c->s, block, nr, c->buf);
 }
 
 static void bad(struct copier *c, u64 block, u64 nr, u64 at, const char *why)
 {
-	end_good(c);
-	salvage_range(c->s, block, nr, rb_make(RB_LOST, rb_source(at), rb_place(at)), why);
+	collect(c, block, nr, rb_change(at, RB_LOST, rb_source(at)),
+		why ? why : rb_source_text(rb_source(at)));
 	if (!c->error)
 		c->error = put_zeros(c->s, block, nr);
 }
 
+static bool is_there(const struct copier *c, u64 place)
+{
+	return place != TR_NO_PLACE && c->s->vol.tier[tr_place_tier(place)] >= 0;
+}
+
+/* A block that is in a pack, perhaps with a clean slot, which then did not read. */
+static void copy_packed(struct copier *c, u64 block, u64 at, const char *why)
+{
+	const char *wrong = unpack_block(c->unpack, block / TERRACE_REGION_BLOCKS, rb_pack(at),
+					 block % TERRACE_REGION_BLOCKS, c->buf);
+
+	if (!wrong)
+		good(c, block, 1, at);
+	else
+		bad(c, block, 1, at, why ? where("%s, and %s", why, wrong) : wrong);
+}
+
 static u64 advanced(u64 at, u64 n)
 {
-	return rb_make(rb_state(at), rb_source(at), tr_place_add(rb_place(at), n));
+	return rb_make_packed(rb_state(at), rb_source(at), tr_place_add(rb_place(at), n), rb_pack(at));
 }
 
 static void copy_piece(struct copier *c, u64 block, u64 nr, u64 at)
@@ -153,6 +181,11 @@ static void copy_piece(struct copier *c, u64 block, u64 nr, u64 at)
 	u32 tier = tr_place_tier(rb_place(at));
 	u64 index = tr_place_index(rb_place(at));
 
+	if (!is_there(c, rb_place(at))) {
+		for (u64 i = 0; i < nr; i++)
+			copy_packed(c, block + i, advanced(at, i), NULL);
+		return;
+	}
 	if (!volume_read_tier(&c->s->vol, tier, index, nr, c->buf)) {
 		good(c, block, nr, at);
 		return;
@@ -160,7 +193,9 @@ static void copy_piece(struct copier *c, u64 block, u64 nr, u64 at)
 	for (u64 i = 0; i < nr; i++) {
 		int r = volume_read_tier(&c->s->vol, tier, index + i, 1, c->buf);
 
-		if (r)
+		if (r && rb_pack(at))
+			copy_packed(c, block + i, advanced(at, i), where("cannot be read: %s", strerror(-r)));
+		else if (r)
 			bad(c, block + i, 1, advanced(at, i), where("cannot be read: %s", strerror(-r)));
 		else
 			good(c, block + i, 1, advanced(at, i));
@@ -175,7 +210,7 @@ static void copy_places(struct copier *c, u64 block, u64 nr, u64 at)
 		c->s->done += n;
 		term_progress("reading blocks", c->s->done, c->s->total);
 	}
-	end_good(c);
+	end_range(c);
 }
 
 static void copy_run(void *ctx, u64 block, u64 nr, u64 at)
@@ -191,9 +226,11 @@ static void copy_run(void *ctx, u64 block, u64 nr, u64 at)
 		return;
 	if (rb_state(at) == RB_LOST) {
 		bad(c, block, nr, at, NULL);
-	} else if (s->vol.tier[tr_place_tier(place)] < 0) {
+		end_range(c);
+	} else if (!rb_pack(at) && !is_there(c, place)) {
 		s->missing += nr;
 		bad(c, block, nr, at, where("on tier %u, which is missing", tr_place_tier(place)));
+		end_range(c);
 	} else if (rb_state(at) == RB_DOUBTFUL && !s->doubtful) {
 		salvage_range(s, block, nr, at, NULL);
 		c->error = put_zeros(s, block, nr);
@@ -204,10 +241,12 @@ static void copy_run(void *ctx, u64 block, u64 nr, u64 at)
 
 int salvage_copy(struct salvage *s)
 {
-	struct copier c = { .s = s, .buf = ctl_alloc_blocks(PIECE_BLOCKS) };
+	struct unpack *unpack = ctl_alloc(sizeof(*unpack));
+	struct copier c = { .s = s, .buf = ctl_alloc_blocks(PIECE_BLOCKS), .unpack = unpack };
 	u64 count[RB_NR_STATES];
 	int r;
 
+	unpack->rb = &s->rb;
 	rb_count(&s->rb, count);
 	for (u32 i = 0; i < RB_LOST; i++)
 		s->total += count[i];
@@ -215,6 +254,8 @@ int salvage_copy(struct salvage *s)
 	if (!c.error && c.next < s->rb.virtual_blocks)
 		c.error = put_zeros(s, c.next, s->rb.virtual_blocks - c.next);
 	free(c.buf);
+	unpack_end(unpack);
+	free(unpack);
 	r = s->out.fd < 0 || c.error ? 0 : device_flush(&s->out);
 	if (r)
 		ctl_error("%s: cannot write: %s", s->to, strerror(-r));

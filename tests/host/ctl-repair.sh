@@ -144,9 +144,82 @@ unchanged new -- expect 1 "new holds a filesystem \(ext4\): nothing changed; --f
 ( flock 9; expect 1 "slow is in use: " "$ctl" repair --in-place fast slow ) 9< slow
 expect 0 "^usage: terracectl repair" "$ctl" repair --help
 
-# packs are not in the table of blocks: no volume that has any is touched
-new_images fast 128M slow 320M
-"$ctl" format "${lazy[@]}" > /dev/null
-./image --before 0 --between 0 --after 0 --packs 4 fast slow > /dev/null
-unchanged fast slow -- expect 1 "has packs, which repair does not rebuild yet: nothing changed" "$ctl" repair --in-place fast slow
-unchanged fast slow -- expect 1 "has packs, which salvage does not read yet: nothing written" "$ctl" salvage --to out --force fast slow
+# ---- packs: what is damaged of them is lost, block by block, and nothing else
+# of blocks 0-39 of each region all but 7 are live in its pack, 9 has a clean slot as well; every fourth region has an index copy
+packed() {
+	new_images fast 128M slow 320M new 64M
+	"$ctl" format "${lazy[@]}" > /dev/null
+	./image --packs 9 fast slow > where
+}
+# pack REGION: sets place (in blocks of the device) and payload (bytes from there)
+pack() { read -r _ _ _ place payload < <(grep "^pack $1 " where); }
+packed
+unchanged fast slow -- expect 0 "; 9 blocks mapped; nothing lost|360 blocks mapped; nothing lost" "$ctl" repair --to new fast slow
+expect 0 "; 9 packs with 351 blocks: sound$" "$ctl" check --full new fast slow
+pack 6; flip slow $((place * 4096 + 90))
+expect 1 "pack [0-9]+ of region 6: its header: damaged" "$ctl" repair --force --to new fast slow
+for range in "6144-6150 .7." "6152-6152 .1." "6154-6183 .30."; do
+	expect 1 "^lost: blocks $range: their pack is not there, or its header is damaged$" "$ctl" repair --dry-run fast slow
+done
+expect 0 "; 8 packs with 312 blocks: sound$" "$ctl" check --full new fast slow
+pack 2; flip slow $((place * 4096 + payload + 100))
+expect 1 "^lost: blocks 2072-2087 .16.: their bytes in the pack are damaged$" "$ctl" repair --in-place fast slow
+expect 0 "; 8 packs with 296 blocks: sound$" "$ctl" check --full fast slow
+# a header that has a good copy on the fast tier; a copy that is none
+packed
+pack 4; flip slow $((place * 4096 + 90))
+expect 1 "the copy on the fast tier is good: --in-place would write it there" "$ctl" repair --dry-run fast slow
+expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+expect 0 "; 9 packs with 351 blocks: sound$" "$ctl" check --full fast slow
+index=$(sed -n 's/^run 8 .* //p' where); flip fast $((index * 4096 + 77))
+expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+expect 0 "; 9 packs with 351 blocks: sound$" "$ctl" check --full fast slow
+check_eq "copies of headers" "$("$ctl" dump packs fast slow | grep -c index_tier=)" 2
+
+# ---- volumes with packs of all codecs and clusters, up to eight in a region, blocks overwritten, raised, dropped, discarded
+for seed in 1 4; do
+	image "--seed $seed --before 200 --between 30 --after 40 --packing 40" "${lazy[@]}"
+	[ "$(sed -n 's/^packed-blocks //p' where)" -gt 300 ] || die "seed $seed: hardly any packs"
+	spoil_at "$(at map-directory)"; spoil_at "$(at meta-bitmap)"
+	expect 0 "nothing lost" "$ctl" repair --to new fast slow
+	sound new fast slow
+	check_eq "volume with packs, seed $seed" "$got" "$(all)"
+	# its two map pages lost in both copies, half of the packs' runs damaged: whatever is kept is right and sound
+	for page in $(sed -n 's/^map-page [0-3] //p' where | head -2); do spoil_at "$page"; spoil_at "$page" slow; done
+	while read -r _ _ _ run blocks _; do
+		[ $((run % 2)) = 0 ] || flip slow $((run * 4096 + (run * 7919) % (blocks * 4096)))
+	done < <(grep '^run ' where)
+	"$ctl" repair --in-place fast slow > said 2>&1 || [ $? = 1 ] || die "$(cat said)"
+	expect 0 ': sound$' "$ctl" check --full fast slow
+	rm -f out out.json
+	"$ctl" salvage --to out --map out.json fast slow > /dev/null
+	sed -i 's/"unmapped_certain":true/"unmapped_certain":false/' out.json
+	got=$(judge_salvage blocks out out.json) || die "seed $seed, damaged packs: $got"
+	echo "seed $seed, damaged packs: $got"
+done
+
+# ---- from the shelves alone, with packs: what they hold is got, the newest of it, and never called current
+image "--seed 1 --before 200 --between 30 --after 40 --packing 40" "${lazy[@]}"
+on_shelves=$(($(awk '$2 == 1' blocks | wc -l) + $(sed -n 's/^clean-slots //p' where)))
+for copy in 0 1; do
+	for file in fast slow; do spoil_at $copy $file; done
+done
+"$ctl" repair --from-shelves --to new fast slow > said || [ $? = 1 ] || die "$(cat said)"
+expect 0 '[1-9][0-9]* packs with [0-9]* blocks: sound$' "$ctl" check --full new fast slow
+rm -f out out.json
+"$ctl" salvage --to out --map out.json new fast slow > /dev/null
+sed -i 's/"state":"certain"/"state":"possibly older"/; s/"unmapped_certain":true/"unmapped_certain":false/' out.json
+got=$(judge_salvage blocks out out.json) || die "from shelves with packs: $got"
+read -r _ older _ <<< "$got"
+[ "$older" -ge "$on_shelves" ] || die "only $older blocks from shelves, $on_shelves are there"
+now=$(
+	python3 -c '
+import struct
+n, out = 0, open("out", "rb")
+for b, _, _, record in map(str.split, open("blocks")):
+    out.seek(int(b) * 4096)
+    n += struct.unpack("<QQ", out.read(16)) == (int(b), int(record))
+print(n)')
+[ "$now" -ge $((on_shelves * 9 / 10)) ] || die "only $now of $on_shelves blocks have their last value"
+# ids go on behind those that were found
+expect 0 ' next_id=[0-9]{7,}' "$ctl" dump super new fast slow

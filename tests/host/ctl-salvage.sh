@@ -24,6 +24,7 @@ salvages() {
 }
 lazy=(--tier nvme=fast --tier hdd=slow)
 sync=(--tier optane:atomic=fast --tier nvme:shelves:atomic=slow)
+all() { echo "$(wc -l < blocks) 0 0"; }
 on_tier() { awk -v t="$1" '$2 == t' blocks | wc -l; }
 
 # ---- nothing is wrong: all of it, and the devices are not written
@@ -59,7 +60,7 @@ check_eq "after a clean stop" "$got" "$(on_tier 1) 0 $(on_tier 0)"
 
 # ---- damage anywhere: whatever is said, it is true
 for seed in 2 5 8 10 11 15 19 23; do
-	image "--seed $seed --before $((seed * 20)) --between $((seed * 7 % 90)) --after $((seed * 11 % 90))" "${lazy[@]}"
+	image "--seed $seed --before $((seed * 20)) --between $((seed * 7 % 90)) --after $((seed * 11 % 90)) --packing $((seed % 2 * 35))" "${lazy[@]}"
 	meta=$(sed -n 's/^meta-start //p' where)
 	spoil "$seed" $((1 + seed % 12)) fast "$meta" 700
 	# the lazy mirror would give most of it back
@@ -76,6 +77,33 @@ done > results
 cat results
 [ "$(awk '$4 > 0 || $5 > 0' results | wc -l)" -gt 3 ] || die "the damage did no harm: the test tests nothing"
 [ "$(awk '$3 > 0' results | wc -l)" -gt 4 ] || die "hardly anything was certain: $(cat results)"
+
+# ---- packs of all codecs and clusters: decoded, each block its own, with a header or some bytes damaged as well
+image "--seed 4 --before 250 --between 30 --after 40 --packing 40" "${sync[@]}"
+salvages 0 "blocks certain, 0 possibly older, 0 doubtful" fast slow
+check_eq "salvaged with packs" "$got" "$(all)"
+clean=$(sed -n 's/^clean-slots //p' where)
+salvages 1 "^lost: blocks .* on tier 0, which is missing$" slow
+check_eq "packs without the fast tier: a clean slot's original serves" "$got" \
+	"$(($(on_tier 1) + clean)) 0 $(($(on_tier 0) - clean))"
+read -r _ region _ run blocks live index < <(grep '^run .* [1-9][0-9]*$' where | sort -k6n | tail -1)
+flip slow $((run * 4096 + 200))
+salvages 0 "blocks certain" fast slow
+check_eq "by the copy of a pack's header" "$got" "$(all)"
+flip fast $((index * 4096 + 200))
+salvages 1 "^lost: blocks .*: in pack [0-9]+ at place [0-9]+ of tier 1, whose header is damaged" fast slow
+if [ "${got##* }" = 0 ] || [ "${got##* }" -gt "$live" ]; then die "region $region: $got lost, $live were live"; fi
+flip fast $((index * 4096 + 200)); flip slow $((run * 4096 + 200))
+# much of a pack is garbage: until something live is hit
+for ((at = run + blocks / 2; at < run + blocks; at++)); do
+	flip slow $((at * 4096 + 9))
+	"$ctl" salvage --dry-run fast slow > /dev/null || break
+	flip slow $((at * 4096 + 9))
+done
+salvages 1 "^lost: blocks .*: their bytes in the pack are damaged" fast slow
+if [ "${got##* }" = 0 ] || [ "${got##* }" -gt 16 ]; then die "region $region: $got lost of one cluster"; fi
+salvages 1 "^possibly older: .* from packs on shelves, by their headers" --from-shelves slow
+check_eq "certain from shelves with packs" "${got%% *}" 0
 
 # ---- a journal damaged in its middle: what may have changed since is not certain, and nothing called so is old
 for seed in 1 2 3; do

@@ -4,18 +4,20 @@
  * offline tools can be tested without the kernel module.
  *
  *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
- *	      [--packs N] [--break WHAT] [--blocks FILE] TIER0 TIER1...
+ *	      [--packs N] [--packing PERCENT] [--break WHAT] [--blocks FILE] TIER0 TIER1...
  *
  * A model does random operations as the module would: --before of them, then
  * the journal's tail is set; --between more, then pages are written (some of
  * them older, where a range discard is pending); --after more, which are in
  * the journal only. --packs gives regions 0 to N-1 a pack each, every other one
- * in the journal only (with no other operations). --break makes one structure wrong, with a right CRC.
+ * in the journal only (with no other operations). With --packing that share of
+ * the operations is about packs: see image_packs.c. --break makes one structure wrong, with a right CRC.
  * --blocks writes data (each block its number and that of its record) and, to
  * FILE, a line "BLOCK TIER PLACE RECORD" for each block that is mapped.
  *
- * Prints where each structure is ("map-page REGION META_BLOCK", …) and what a
- * check must count ("mapped N", "discarded N").
+ * Prints where each structure is ("map-page REGION META_BLOCK", …, "run REGION ID
+ * BLOCK BLOCKS LIVE_BLOCKS INDEX_BLOCK" for packs) and what a check must count
+ * ("mapped N", "discarded N").
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -130,11 +132,7 @@ static void pack_region(u64 region)
 		set_used(map[first + i], false);
 		map[first + i] = TR_NO_PLACE;
 	}
-	if (region < 64) {
-		packs[region] = calloc(1, tr_packs_bytes(1));
-		tr_packs_init(packs[region], 1);
-		tr_packs_add(packs[region], &pack);
-	}
+	add_pack(region, &pack);
 	printf("pack %llu %llu %llu %u\n", region, pack.id,
 	       label[tr_place_tier(pack.place)].data_start + tr_place_index(pack.place), payload);
 }
@@ -235,11 +233,11 @@ static struct tr_entry map_page(u64 region, u64 seq, bool first)
 	u8 uuid[TERRACE_UUID_BYTES];
 	u8 age = rnd(256);
 	u32 nr;
-	const struct tr_packs *list = region < 64 ? packs[region] : NULL;
+	const struct tr_packs *list = older ? old_packs[region] : packs[region];
 
 	if (older)
 		seq = super.tail_record_seq;
-	if (!leaf.nr && !list)
+	if (!leaf.nr && (!list || !list->nr))
 		return none;
 	memcpy(uuid, super.volume_uuid, sizeof(uuid));
 	if (first) {
@@ -535,6 +533,15 @@ static void write_data(u32 tier)
 	}
 }
 
+/* Of one that is only packed: the run. */
+static u64 place_of(u64 block)
+{
+	const struct tr_packs *list = packs[block / TERRACE_REGION_BLOCKS];
+
+	return map[block] != TR_NO_PLACE ? map[block] :
+	       list->pack[tr_packs_find(list, block % TERRACE_REGION_BLOCKS)].place;
+}
+
 static void write_blocks(const char *path)
 {
 	FILE *f = fopen(path, "w");
@@ -544,9 +551,9 @@ static void write_blocks(const char *path)
 	for (u32 i = 0; i < super.nr_tiers; i++)
 		write_data(i);
 	for (u64 b = 0; b < super.virtual_blocks; b++)
-		if (map[b] != TR_NO_PLACE && !pending[b])
-			fprintf(f, "%llu %u %llu %llu\n", b, tr_place_tier(map[b]), tr_place_index(map[b]),
-				written_at[tr_place_tier(map[b])][tr_place_index(map[b])]);
+		if (somewhere(b) && !pending[b])
+			fprintf(f, "%llu %u %llu %llu\n", b, tr_place_tier(place_of(b)),
+				tr_place_index(place_of(b)), value_of[b]);
 	fclose(f);
 }
 
@@ -589,6 +596,9 @@ static void set_up(void)
 	old_map = malloc(super.virtual_blocks * sizeof(*map));
 	pending = calloc(super.virtual_blocks, sizeof(*pending));
 	pending_seq = calloc(regions, sizeof(*pending_seq));
+	packs = calloc(regions, sizeof(*packs));
+	old_packs = calloc(regions, sizeof(*old_packs));
+	value_of = calloc(super.virtual_blocks, sizeof(*value_of));
 	records = calloc(MAX_RECORDS + 1, sizeof(*records));
 	memset(map, 0xff, super.virtual_blocks * sizeof(*map));
 	for (u64 b = 0; b < super.virtual_blocks; b++)
@@ -603,6 +613,13 @@ static void set_tail(void)
 	for (u64 r = 0; r < regions; r++)
 		load(r);
 	memcpy(old_map, map, super.virtual_blocks * sizeof(*map));
+	for (u64 r = 0; r < regions; r++) {
+		if (!packs[r])
+			continue;
+		old_packs[r] = calloc(1, tr_packs_bytes(TERRACE_PACK_SLOTS));
+		tr_packs_init(old_packs[r], TERRACE_PACK_SLOTS);
+		tr_packs_copy(old_packs[r], packs[r]);
+	}
 	super.generation++;
 	super.activations++;
 	super.tail_record_seq = nr_records;
@@ -611,14 +628,31 @@ static void set_tail(void)
 	super.tail_prev_crc = rnd(1ull << 32);
 }
 
+/* Blocks of the devices. */
+static void print_run(u64 region, const struct tr_pack *pack)
+{
+	u64 index = pack->index_blocks ? label[0].data_start + tr_place_index(pack->index_place) : 0;
+
+	printf("run %llu %llu %llu %u %u %llu\n", region, pack->id,
+	       label[tr_place_tier(pack->place)].data_start + tr_place_index(pack->place),
+	       pack->blocks, tr_pack_live(pack), index);
+}
+
 static void print_counts(void)
 {
-	u64 live = 0, discarded = 0;
+	u64 live = 0, discarded = 0, packed = 0, clean = 0;
 
+	for (u64 r = 0; r < regions; r++)
+		for (u32 k = 0; packs[r] && k < packs[r]->nr; k++)
+			print_run(r, &packs[r]->pack[k]);
 	for (u64 b = 0; b < super.virtual_blocks; b++) {
+		packed += map[b] == TR_NO_PLACE && somewhere(b) && !pending[b];
+		clean += map[b] != TR_NO_PLACE && !pending[b] &&
+			 tr_packs_find(packs[b / TERRACE_REGION_BLOCKS], b % TERRACE_REGION_BLOCKS) != TR_NO_PACK;
 		live += map[b] != TR_NO_PLACE && !pending[b];
 		discarded += map[b] != TR_NO_PLACE && pending[b];
 	}
+	printf("packed-blocks %llu\nclean-slots %llu\n", packed, clean);
 	printf("mapped %llu\ndiscarded %llu\nrecords %llu\nmeta-start %llu\n", live, discarded,
 	       nr_records - super.tail_record_seq, label[primary].meta_start);
 }
@@ -627,7 +661,8 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "seed", 1, NULL, 's' }, { "before", 1, NULL, 'b' }, { "between", 1, NULL, 'm' },
-		{ "after", 1, NULL, 'a' }, { "packs", 1, NULL, 'p' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
+		{ "after", 1, NULL, 'a' }, { "packs", 1, NULL, 'p' },
+		{ "packing", 1, NULL, 'P' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
 		{ "blocks", 1, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -656,6 +691,9 @@ int main(int argc, char **argv)
 		case 'p':
 			nr_packs = strtoull(optarg, NULL, 0);
 			before = between = after = 0;
+			break;
+		case 'P':
+			packing = strtoul(optarg, NULL, 0);
 			break;
 		case 'x':
 			broken = optarg;

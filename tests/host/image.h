@@ -26,7 +26,9 @@ extern u64 *owner_of[TERRACE_MAX_TIERS];	/* who wrote a place last; NO_BLOCK: no
 extern u64 *written_at[TERRACE_MAX_TIERS];	/* … by which record */
 extern u64 regions;
 
-extern struct tr_packs *packs[64];	/* of the first regions, NULL: none */
+extern struct tr_packs **packs, **old_packs;	/* of each region, now and then; NULL: none */
+extern u64 *value_of;		/* of each block: the record that wrote it */
+extern u32 packing;		/* per cent of operations that are about packs */
 
 extern struct tr_record *records;
 extern u64 nr_records;		/* record n is records[n - 1] */
@@ -43,6 +45,12 @@ void set_used(u64 place, bool is);
 void set_owner(u64 place, u64 block);
 void put(u64 block, u32 nr, u64 new);
 void load(u64 region);
+bool somewhere(u64 block);
+void add_pack(u64 region, const struct tr_pack *pack);
+void set_run(u64 place, u32 nr, bool is);
+u64 shelf_tier(void);
+void write_pack(struct tr_pack *pack, u64 region, const u64 *into);
+void operate_pack(u64 region);
 bool is_table(u32 tier, u64 at);
 u64 allocate(u32 tier, u32 nr);
 void operate(void);

@@ -22,7 +22,9 @@ u64 *owner_of[TERRACE_MAX_TIERS];	/* who wrote a place last; NO_BLOCK: nobody */
 u64 *written_at[TERRACE_MAX_TIERS];	/* … by which record */
 u64 regions;
 
-struct tr_packs *packs[64];	/* of the first regions, NULL: none */
+struct tr_packs **packs, **old_packs;
+u64 *value_of;
+u32 packing;
 
 struct tr_record *records;
 u64 nr_records;		/* record n is records[n - 1] */
@@ -62,12 +64,29 @@ void record(u8 type, u64 block, u32 nr, u64 new, u64 old)
 	};
 }
 
+static u32 pack_of(u64 block)
+{
+	return tr_packs_find(packs[block / TERRACE_REGION_BLOCKS], block % TERRACE_REGION_BLOCKS);
+}
+
+bool somewhere(u64 block)
+{
+	return map[block] != TR_NO_PLACE || pack_of(block) != TR_NO_PACK;
+}
+
+void set_run(u64 place, u32 nr, bool is)
+{
+	for (u32 i = 0; i < nr; i++)
+		set_used(tr_place_add(place, i), is);
+}
+
 /* Blocks from @block on, at most @max, that are all nowhere or in one run. */
 u32 run_of(u64 block, u32 max)
 {
 	u32 n = 1;
 
-	while (n < max && map[block + n] == tr_place_add(map[block], n))
+	while (n < max && map[block + n] == tr_place_add(map[block], n) &&
+	       (pack_of(block + n) == TR_NO_PACK) == (pack_of(block) == TR_NO_PACK))
 		n++;
 	return n;
 }
@@ -94,15 +113,18 @@ void put(u64 block, u32 nr, u64 new)
 		n = run_of(block + i, nr - i);
 		if (new != TR_NO_PLACE)
 			record(TERRACE_RECORD_MAP, block + i, n, tr_place_add(new, i), old);
-		else if (old != TR_NO_PLACE)
+		else if (somewhere(block + i))
 			record(TERRACE_RECORD_UNMAP, block + i, n, TR_NO_PLACE, old);
 		for (u32 k = i; k < i + n; k++) {
 			set_used(map[block + k], false);
 			map[block + k] = tr_place_add(new, k);
 			set_used(map[block + k], true);
 			set_owner(map[block + k], block + k);
+			value_of[block + k] = nr_records;
 			pending[block + k] = false;
 		}
+		tr_packs_clear(packs[block / TERRACE_REGION_BLOCKS],
+			       (block + i) % TERRACE_REGION_BLOCKS, n);
 	}
 }
 
@@ -160,12 +182,14 @@ void operate(void)
 			pending_seq[r] = nr_records;
 			for (u64 b = 0; b < TERRACE_REGION_BLOCKS; b++)
 				pending[r * TERRACE_REGION_BLOCKS + b] =
-					map[r * TERRACE_REGION_BLOCKS + b] != TR_NO_PLACE;
+					somewhere(r * TERRACE_REGION_BLOCKS + b);
 		}
 		return;
 	}
 	load(region);
-	if (what < 20)
+	if (packing && rnd(100) < packing)
+		operate_pack(region);
+	else if (what < 20)
 		put(region * TERRACE_REGION_BLOCKS + first, nr, TR_NO_PLACE);
 	else
 		put(region * TERRACE_REGION_BLOCKS + first, nr,

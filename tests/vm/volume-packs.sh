@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every mode and codec of a move order by hand: what goes into packs reads back, is counted, and is given back.
-# vm: mode=functional memory=3G timeout=850 build=oracle,orders
+# vm: mode=functional memory=3G timeout=900 build=oracle,orders,daemon
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -219,6 +219,61 @@ dd if=$DATA of="$VOL" bs=1M skip=12 seek=12 count=4 oflag=direct status=none
 check_eq "unreadable blocks after writing them anew" "$(unreadable)" "0 -1 -1"
 vol_down
 pass "flipped bits in headers"
+
+# all metadata are lost: repaired from the shelves alone.  What was packed is back, what had been loose on a shelf, too;
+# of blocks written since, to the fast tier, the old value: repair says that all may be older
+vol_format
+vol_up stream_kb=256
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 9 * 400000)[:8 << 20])' > $DATA
+dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
+dd if=$DATA of="$VOL" bs=4k count=3072 oflag=direct status=none
+order 0 append tier_down=1 codec=lz4 shift=0 up=500-599
+order 0 append tier_down=1 codec=zstd shift=2
+order 1 append tier_down=1 codec=zstd shift=4
+order 2 append tier_down=1 codec=none shift=2
+dd if=$DATA of="$VOL" bs=1M skip=12 seek=12 count=4 oflag=direct status=none	# a stream: loose, most of it
+state 0 0 1024 2
+order 1 raise up=200-299
+cp $DATA /dev/shm/older
+change 1500 20
+change 40 3
+vol_down
+vol_check
+terracectl dump --json super "${VOL_DRIVES[@]}" > /dev/shm/super
+for tier in 0 1; do
+	read -r start blocks <<< "$(/usr/bin/python3 -ISc 'import json, sys; print(*[(i["meta_start"], i["meta_blocks"]) for i in json.load(open("/dev/shm/super"))["items"] if i["item"] == "label" and i["tier"] == int(sys.argv[1])][0])' $tier)"
+	dd if=/dev/zero of="${VOL_DRIVES[tier]}" bs=4k seek="$start" count="$blocks" oflag=direct conv=notrunc status=none
+done
+mkram meta 32
+expect_fail "no superblock is left: --from-shelves" terracectl repair --to /dev/ram/meta "${VOL_DRIVES[@]}"
+expect_fail "blocks mapped; what was in slots is lost, .* any block may be older" terracectl repair --from-shelves --to /dev/ram/meta "${VOL_DRIVES[@]}"
+terracectl check --full "${VOL_DRIVES[@]}" /dev/ram/meta || die "not sound after repair"
+terracectl activate "${VOL_DRIVES[@]}" /dev/ram/meta > /dev/null
+python3 - "$VOL" $DATA /dev/shm/older << 'END' || die "not what the shelves had"
+import os, sys
+volume, new, old = os.open(sys.argv[1], os.O_RDONLY), open(sys.argv[2], 'rb').read(), open(sys.argv[3], 'rb').read()
+zeros, current, older, lost = bytes(4096), 0, 0, 0
+for block in range(4096):
+    at = block * 4096
+    data, want, before = os.pread(volume, 4096, at), new[at:at + 4096], old[at:at + 4096]
+    if data == want:
+        current += 1
+    elif data == before:
+        older += 1
+    elif data == zeros and block >= 3072:
+        lost += 1
+    else:
+        sys.exit('block %d is neither its last value nor the one before' % block)
+print('%d blocks current, %d older, %d lost with the fast tier' % (current, older, lost))
+if older != 23 or current < 3072 - 23:
+    sys.exit('expected 23 older ones, and all that was packed')
+END
+state 0 0 1024 2
+order 0 merge tier_down=1 codec=zstd shift=4
+order 0 scrub
+terracectl deactivate vol
+terracectl check --full "${VOL_DRIVES[@]}" /dev/ram/meta || die "not sound after a move on the repaired volume"
+pass "metadata lost, repaired from the shelves with their packs"
 
 # as many orders read or write a drive at once as its tier's limit says
 vol_drives 64 512 write_lat=10ms
