@@ -456,6 +456,8 @@ static void write_table(u32 tier, u64 first, const u64 *owner, u64 id)
 			table.nr = TABLE_AT - table.first_offset < TERRACE_TABLE_OWNERS ?
 				   TABLE_AT - table.first_offset : TERRACE_TABLE_OWNERS;
 		tr_table_encode(block, &table, owner + table.first_offset, super.volume_uuid);
+		printf("owner-table %u %llu %llu\n", tier, first / TERRACE_CHUNK_BLOCKS,
+		       label[tier].data_start + first + TABLE_AT + k);
 		write_block(fd[tier], label[tier].data_start + first + TABLE_AT + k, block, 1);
 	}
 }
@@ -496,6 +498,8 @@ static void write_owners(u32 tier, u64 first, const u64 *owner, u64 id)
 			head.record_seq = written_at[tier][first + offset[k]];
 		}
 		tr_owners_encode(block, &head, list, super.volume_uuid);
+		printf("owner-block %u %llu %llu\n", tier, first / TERRACE_CHUNK_BLOCKS,
+		       label[tier].data_start + first + at);
 		write_block(fd[tier], label[tier].data_start + first + at, block, 1);
 		prev = at;
 	}
