@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * terracectl create: format with a plan that is shown and confirmed, then
- * activate. Stopped before the labels are written there is no volume; stopped
- * after that, terracectl activate goes on.
+ * activate. Stopped before the labels are written there is no volume, and the
+ * same call begins again; stopped after that, terracectl activate goes on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static const char help_text[] =
 "\n"
 "Makes a volume of two to eight devices, named from fast to slow, and activates\n"
 "it as /dev/mapper/NAME. Shows what will be done and asks first. Refuses devices\n"
-"that are in use or hold anything; then nothing has been changed.\n"
+"that are in use or hold anything; then nothing has been changed. Interrupted, the\n"
+"same call begins again, or terracectl activate NAME goes on: it says which.\n"
 "\n"
 "  --tier [CLASS[:KIND][:WORD]...=]DEVICE\n"
 "                     CLASS: optane, nvme, qlc, hdd, csd, net; proposed from what\n"

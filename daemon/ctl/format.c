@@ -13,6 +13,7 @@
 
 #include "format.h"
 #include "probe.h"
+#include "unfinished.h"
 
 static const char help_text[] =
 "usage: terracectl format --tier CLASS[:KIND][:atomic|:noatomic]=DEVICE...\n"
@@ -90,8 +91,14 @@ static int refuse_doubles(const struct format *f)
 int format_refuse_data(const struct format *f, u32 nr)
 {
 	char *found;
-	int r = probe_contents(&f->dev[nr], &found);
+	int r;
 
+	if (unfinished_device(&f->dev[nr], f->dev, f->nr_devices)) {
+		fprintf(stderr, "note: %s holds what is left of a volume whose making was stopped: it is made anew\n",
+			f->path[nr]);
+		return CTL_OK;
+	}
+	r = probe_contents(&f->dev[nr], &found);
 	if (r)
 		ctl_error("%s: cannot read: %s", f->path[nr], strerror(-r));
 	else if (found && !f->force)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Writing a new volume. All or nothing, by order:
- *   1. old labels and whatever else stood at both ends of the devices
+ *   1. old labels and whatever else stood at both ends of the devices goes, and
+ *      each gets the mark of a volume that is being made (unfinished.h)
  *   2. metadata: empty journal, meta bitmaps, superblocks
  *   3. flush
- *   4. labels; a device becomes part of a volume only here
+ *   4. labels, in the marks' places; a device becomes part of a volume only here
  * Stopped before 4 the devices hold no volume; stopped within 4 some lack
- * their label and the volume is refused as incomplete.
+ * their label and the volume is refused as incomplete. The same call once more
+ * knows it by the marks, and begins again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "format.h"
+#include "unfinished.h"
 
 #define WIPE_BLOCKS 256u	/* where signatures of other systems stand, at both ends */
 
@@ -88,7 +91,8 @@ static int write_label(const struct device *dev, const struct tr_label *label)
 	int r = 0;
 
 	tr_label_encode(block, label);
-	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES && !r; copy++)
+	/* the one in the mark's place last */
+	for (u32 copy = TERRACE_LABEL_COPIES; copy-- && !r;)
 		r = device_write(dev, copy, 1, block);
 	free(block);
 	return r ? r : device_flush(dev);
@@ -112,6 +116,8 @@ int format_write(const struct format *f)
 
 	for (i = 0; i < plan->nr_devices; i++) {
 		r = wipe(&f->dev[i]);
+		if (!r)
+			r = unfinished_mark(&f->dev[i], plan->label, plan->nr_devices);
 		if (r)
 			return failed(f, i, "over old labels", r);
 	}

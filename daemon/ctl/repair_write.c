@@ -17,6 +17,7 @@
 #include "probe.h"
 #include "rebuild_packs.h"
 #include "repair.h"
+#include "unfinished.h"
 
 #define RECORDS_AHEAD	(1ull << 20)
 #define GENERATIONS_AHEAD 16u	/* no stale copy comes near */
@@ -240,6 +241,11 @@ static int refuse_device(const struct repair *rp, const struct device *dev, u64 
 			  size_text(dev->blocks), size_text(need));
 		return -ENOSPC;
 	}
+	if (unfinished_device(dev, NULL, 0)) {
+		fprintf(stderr, "note: %s holds what is left of a repair that was stopped: it is begun again\n",
+			rp->to);
+		return 0;
+	}
 	r = probe_contents(dev, &found);
 	if (r)
 		ctl_error("%s: cannot read: %s", rp->to, strerror(-r));
@@ -251,7 +257,9 @@ static int refuse_device(const struct repair *rp, const struct device *dev, u64 
 	return r;
 }
 
-/* The label last: only then is it a device of the volume. */
+/* The label last: only then is it a device of the volume. Stopped before that, the
+ * mark says that nothing of worth is there, and the same call begins again.
+ */
 static int write_device(const struct device *dev, const struct tr_label *label, struct area *area)
 {
 	void *block = ctl_alloc_blocks(1);
@@ -260,6 +268,8 @@ static int write_device(const struct device *dev, const struct tr_label *label, 
 
 	if (!r)
 		r = device_zero(dev, dev->blocks - wipe, wipe);
+	if (!r)
+		r = unfinished_mark(dev, label, 1);
 	if (!r)
 		r = device_zero(dev, label->meta_start, tr_first_page(&area->super));
 	if (!r)
@@ -270,7 +280,7 @@ static int write_device(const struct device *dev, const struct tr_label *label, 
 		r = area_write(area);
 	area->dev[0] = NULL;	/* is closed next */
 	tr_label_encode(block, label);
-	for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++)
+	for (u32 k = TERRACE_LABEL_COPIES; k-- && !r;)	/* the mark's place last */
 		r = device_write(dev, k, 1, block);
 	free(block);
 	return r ? r : device_flush(dev);

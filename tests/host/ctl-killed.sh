@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# format and repair killed before any of their writes: the same call, without --force, begins again or finds it done.
+# host: timeout=600 build=daemon
+. "$TERRACE_TREE/tests/host/lib.sh"
+. "$TERRACE_TREE/tests/host/ctl.bash"
+ctl=$TERRACE_TREE/build/terracectl
+cd "$OUT" || exit
+build_image
+
+# $DIE_AT: the write before which the process dies; all are counted in $COUNT
+cat > die.c <<-'END'
+	#include <dlfcn.h>
+	#include <signal.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+	ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
+	{
+		static ssize_t (*real)(int, const void *, size_t, off_t);
+		static int writes;
+		FILE *f;
+
+		if (++writes == atoi(getenv("DIE_AT")))
+			kill(getpid(), SIGKILL);
+		f = fopen(getenv("COUNT"), "w");
+		fprintf(f, "%d\n", writes);
+		fclose(f);
+		if (!real)
+			real = dlsym(RTLD_NEXT, "pwrite");
+		return real(fd, data, bytes, at);
+	}
+	ssize_t pwrite64(int fd, const void *data, size_t bytes, off_t at) { return pwrite(fd, data, bytes, at); }
+END
+gcc -D_GNU_SOURCE -shared -fPIC -o die.so die.c -ldl
+export COUNT=$OUT/count
+# dies N ARG...: terracectl dies before its write N; 0: it does not, and $writes is how many there were
+dies() {
+	local at=$1 status=0
+	shift
+	{ DIE_AT=$at LD_PRELOAD=$OUT/die.so "$ctl" "$@" > said 2>&1 < /dev/null || status=$?; } 2> /dev/null
+	[ "$at" != 0 ] || writes=$(cat count)
+	[ "$at" = 0 ] || check_eq "status of a killed terracectl $1" "$status" 137
+}
+# points FIRST..LAST: where to die: the first ones, the last ones, some between
+points() { awk -v n="$writes" 'BEGIN { for (i = 1; i <= n; i++) if (i <= 3 || i > n - 6 || i % int(n / 5 + 1) == 0) print i }'; }
+
+# ---- format (create writes by the same code)
+make=(format --name db --tier optane:atomic=fast --tier nvme:shelves:atomic=slow --meta meta)
+fresh() { new_images fast 128M slow 320M meta 64M; }
+fresh
+dies 0 "${make[@]}"
+[ "$writes" -gt 15 ] || die "format has only $writes writes"
+again=0
+for at in $(points); do
+	fresh
+	dies "$at" "${make[@]}"
+	"$ctl" check fast slow meta > said 2>&1 && die "killed before write $at of $writes: a volume already"
+	expect 0 "^Volume 'db'" "$ctl" "${make[@]}"
+	"$ctl" "${make[@]}" > said 2>&1 && die "a finished volume was made anew"
+	grep -q "holds tier 0 of Terrace volume 'db'" said || die "$(cat said)"
+	expect 0 ': sound$' "$ctl" check --full fast slow meta
+	again=$((again + 1))
+done
+echo "format: killed at $again of $writes writes"
+# what is left says so, and only where it is so: the label of another volume is no part of it
+fresh
+dies $((writes - 1)) "${make[@]}"
+expect 0 "^note: fast holds what is left of a volume whose making was stopped: it is made anew" "$ctl" "${make[@]}"
+fresh
+"$ctl" format --name other --tier optane:atomic=fast --tier nvme:shelves:atomic=slow > /dev/null
+dies 10 format --force --name db --tier optane:atomic=meta --tier hdd=slow
+expect 1 "fast holds tier 0 of Terrace volume 'other'" "$ctl" format --name db --tier optane=fast --tier hdd=slow --meta meta
+
+# ---- repair
+image() {
+	new_images fast 128M slow 320M new 64M
+	"$ctl" format --tier nvme=fast --tier hdd=slow > /dev/null
+	./image --seed 4 --before 80 --between 20 --after 30 --packing 30 --blocks blocks fast slow > where
+	meta=$(sed -n 's/^meta-start //p' where)
+	flip fast $(((meta + $(sed -n 's/^map-directory .* //p' where | tail -1)) * 4096 + 300))
+	pack=$(grep '^run .* [1-9][0-9]*$' where | sort -k6n | tail -1 | cut -d' ' -f4)
+	flip slow $((pack * 4096 + 90))
+}
+all_there() {
+	expect 0 ': sound$' "$ctl" check --full "$@"
+	rm -f out out.json
+	"$ctl" salvage --to out --map out.json "$@" > said 2>&1 || die "salvage: $(cat said)"
+	check_eq "blocks" "$(judge_salvage blocks out out.json)" "$(wc -l < blocks) 0 0"
+}
+image
+dies 0 repair --to new fast slow
+for at in $(points | sed -n '1~2p'); do
+	new_images new 64M
+	dies "$at" repair --to new fast slow
+	"$ctl" check new fast slow > said 2>&1 && die "killed before write $at of $writes: repaired already"
+	expect 1 "blocks mapped; [0-9]+ blocks lost" "$ctl" repair --to new fast slow
+	expect 0 ': sound$' "$ctl" check new fast slow
+done
+echo "repair --to: $writes writes"
+cp --sparse=always fast fast.damaged
+cp --sparse=always slow slow.damaged
+dies 0 repair --in-place fast slow
+all_there fast slow
+last=$writes
+for at in $(points); do
+	cp --sparse=always fast.damaged fast
+	cp --sparse=always slow.damaged slow
+	dies "$at" repair --in-place fast slow
+	expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+	[ $((at % 2)) = 1 ] || all_there fast slow
+done
+all_there fast slow
+echo "repair --in-place: $last writes"
