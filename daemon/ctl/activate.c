@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "activate.h"
+#include "args.h"
 #include "check.h"
 #include "complete.h"
 #include "dm.h"
@@ -196,6 +197,7 @@ static const char activate_help[] =
 "                   are not all there yet, is no error (with --degraded it is not\n"
 "                   waited for them)\n"
 "  --option WORD    an option of the table line, like commit_ms=500; repeatable\n"
+"  --json           print the result as JSON\n"
 "  --help           this text\n"
 "\n"
 "Exit status: 0 active, 1 refused or failed, 2 wrong usage.\n"
@@ -204,6 +206,28 @@ static const char activate_help[] =
 "  terracectl activate db\n"
 "  terracectl activate --read-only --degraded db\n"
 "  terracectl activate /dev/nvme0n1 /dev/sda\n";
+
+/* @lacks NULL: it is active, else it waits for that. */
+static void print_result(const struct activate *how, const struct found_volume *v, const char *lacks)
+{
+	struct json_object *o;
+	char *device = ctl_text("/dev/mapper/%s", how->name ? how->name : v->name);
+
+	if (how->json) {
+		o = json_object_new_object();
+		json_object_object_add(o, "name", json_object_new_string(v->name));
+		json_object_object_add(o, "uuid", json_object_new_string(uuid_text(v->uuid)));
+		json_object_object_add(o, "active", json_object_new_boolean(!lacks));
+		json_object_object_add(o, "device", lacks ? NULL : json_object_new_string(device));
+		json_object_object_add(o, "waits_for", lacks ? json_object_new_string(lacks) : NULL);
+		ctl_json_print(o);
+	} else if (lacks) {
+		printf("volume '%s' (%s): waiting for %s\n", v->name, uuid_text(v->uuid), lacks);
+	} else if (!how->automatic) {
+		puts(device);
+	}
+	free(device);
+}
 
 /* Devices come one by one, and each asks: one after the other. */
 static int lock_auto(void)
@@ -243,16 +267,19 @@ static int run_auto(const struct activate *how, const char *word)
 	v = find_named(&found, path ? path : word);
 	if (v && is_active(v)) {
 		r = CTL_OK;
+		print_result(how, v, NULL);
 	} else if (v) {
 		lacks = volume_lacks(v);
 		if (lacks && !how->degraded) {
-			printf("volume '%s' (%s): waiting for %s\n", v->name, uuid_text(v->uuid), lacks);
+			print_result(how, v, lacks);
 			r = CTL_OK;
 		} else {
 			if (lacks)
 				ctl_error("volume '%s': %s did not come: going on without, blocks that are only there read as errors; attach it, then: terracectl deactivate %s && terracectl activate %s",
 					  v->name, lacks, v->name, v->name);
 			r = activate_volume(v, how);
+			if (!r)
+				print_result(how, v, NULL);
 		}
 	}
 	free(lacks);
@@ -276,7 +303,7 @@ static int run_activate(const struct activate *how, char **words, int nr)
 	if (v)
 		r = activate_volume(v, how);
 	if (!r)
-		printf("/dev/mapper/%s\n", how->name ? how->name : v->name);
+		print_result(how, v, NULL);
 	find_free(&found);
 	return r;
 }
@@ -290,6 +317,7 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 		{ "force", no_argument, NULL, 'f' },
 		{ "auto", no_argument, NULL, 'A' },
 		{ "option", required_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -314,6 +342,9 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 		case 'A':
 			how.automatic = true;
 			break;
+		case 'j':
+			how.json = true;
+			break;
 		case 'o':
 			if (how.nr_options == 63 || strchr(optarg, ' '))
 				return ctl_usage(cmd, "--option %s: at most 63, of one word each", optarg);
@@ -333,10 +364,13 @@ static int activate_run(const struct ctl_command *cmd, int argc, char **argv)
 }
 
 static const char deactivate_help[] =
-"usage: terracectl deactivate NAME...\n"
+"usage: terracectl deactivate [--json] NAME...\n"
 "\n"
 "Stops a volume cleanly: /dev/mapper/NAME goes away, the devices stay as they\n"
 "are. A volume that is mounted or open is refused, and who uses it is said.\n"
+"\n"
+"  --json   print the result as JSON\n"
+"  --help   this text\n"
 "\n"
 "Exit status: 0 stopped or not active, 1 in use or failed, 2 wrong usage.\n"
 "\n"
@@ -345,19 +379,30 @@ static const char deactivate_help[] =
 
 static int deactivate_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt, result = CTL_OK;
+	struct json_object *list;
+	bool json = false;
+	int result = args_plain(cmd, argc, argv, &json);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
-		return opt == 'h' ? ctl_help(cmd) : ctl_usage(cmd, "wrong option");
+	if (result != ARGS_GO_ON)
+		return result;
 	if (optind == argc)
 		return ctl_usage(cmd, "no volume given");
-	for (int i = optind; i < argc; i++)
-		if (deactivate_volume(argv[i]))
+	result = CTL_OK;
+	list = json_object_new_array();
+	for (int i = optind; i < argc; i++) {
+		struct json_object *o = json_object_new_object();
+		bool failed = deactivate_volume(argv[i]);
+
+		json_object_object_add(o, "name", json_object_new_string(argv[i]));
+		json_object_object_add(o, "active", json_object_new_boolean(failed));
+		json_object_array_add(list, o);
+		if (failed)
 			result = CTL_PROBLEM;
+	}
+	if (json)
+		ctl_json_print(list);
+	else
+		json_object_put(list);
 	return result;
 }
 

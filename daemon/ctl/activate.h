@@ -10,6 +10,7 @@
 struct activate {
 	bool read_only, degraded, force;
 	bool automatic;			/* as at boot */
+	bool json;			/* the result as JSON */
 	const char *name;		/* of the device-mapper device; NULL: the volume's */
 	const char *option[64];		/* of the table line */
 	u32 nr_options;

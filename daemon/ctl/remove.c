@@ -17,12 +17,13 @@
 #include "term.h"
 
 static const char help_text[] =
-"usage: terracectl remove [--yes] VOLUME\n"
+"usage: terracectl remove [--yes] [--json] VOLUME\n"
 "\n"
 "Deactivates a volume and takes the labels and superblocks off its devices.\n"
 "All its data are lost. VOLUME is its name or UUID. Asks first.\n"
 "\n"
 "  --yes    do not ask\n"
+"  --json   print the result as JSON\n"
 "  --help   this text\n"
 "\n"
 "Exit status: 0 done, 1 refused or failed, 2 wrong usage.\n"
@@ -100,12 +101,27 @@ static int remove_volume(const struct found *found, const struct found_volume *v
 	return wipe_all(v);
 }
 
+static void print_json(const struct found_volume *v)
+{
+	struct json_object *o = json_object_new_object(), *devices = json_object_new_array();
+
+	for (u32 i = 0; i < v->nr_devices; i++)
+		json_object_array_add(devices, json_object_new_string(v->device[i].path));
+	json_object_object_add(o, "name", json_object_new_string(v->name));
+	json_object_object_add(o, "uuid", json_object_new_string(uuid_text(v->uuid)));
+	json_object_object_add(o, "removed", json_object_new_boolean(true));
+	json_object_object_add(o, "devices", devices);
+	ctl_json_print(o);
+}
+
 static int remove_run(const struct ctl_command *cmd, int argc, char **argv)
 {
 	struct found_volume *v;
 	struct found found;
-	bool yes = false;
-	const struct args_option options[] = { { .name = "yes", .flag = &yes }, { .name = NULL } };
+	bool yes = false, json = false;
+	const struct args_option options[] = {
+		{ .name = "yes", .flag = &yes }, { .name = "json", .flag = &json }, { .name = NULL },
+	};
 	int r = args_one_volume(cmd, argc, argv, options);
 
 	if (r != ARGS_GO_ON)
@@ -113,6 +129,8 @@ static int remove_run(const struct ctl_command *cmd, int argc, char **argv)
 	find_volumes(&found, NULL, 0);
 	v = find_named(&found, argv[optind]);
 	r = v ? remove_volume(&found, v, yes) : CTL_PROBLEM;
+	if (!r && json)
+		print_json(v);
 	find_free(&found);
 	return r;
 }

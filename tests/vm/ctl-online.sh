@@ -90,6 +90,8 @@ says "" deactivate db
 says "^db .* inactive " list
 says "" deactivate db
 terracectl check --full "$fast" "$slow" > /dev/null || die "not sound after deactivate"
+check_eq "activate --json" "$(terracectl activate --json db | json "o['name'], o['active'], o['device'], o['waits_for']")" "('db', True, '/dev/mapper/db', None)"
+terracectl deactivate db
 says "^/dev/mapper/db$" activate db
 refuses 1 "volume 'db' is active already, as /dev/mapper/db" activate "$fast" "$slow"
 mount /dev/mapper/db /tmp/mounted
@@ -99,7 +101,7 @@ terracectl deactivate db
 says "^/dev/mapper/ro$" activate --as ro --read-only "$(terracectl list --json | json "o[0]['uuid']")"
 says "^db .* read-only .* as /dev/mapper/ro$" list
 expect_fail . dd if=/dev/shm/a of=/dev/mapper/ro bs=4k count=1 oflag=direct
-terracectl deactivate ro
+check_eq "deactivate --json" "$(terracectl deactivate --json ro | json "o[0]['name'], o[0]['active']")" "('ro', False)"
 says "." activate --option commit_ms=250 db
 grep -q " 2 commit_ms=250 age_s=61" <<< "$(dmsetup table db)" || die "option lost: $(dmsetup table db)"
 check_eq "kept" "$(terracectl set db age_s)" "age_s=61"
@@ -116,6 +118,12 @@ pass "deactivate, activate"
 # ---- a tier is missing; metadata are damaged
 refuses 1 "tier 1: is missing" activate "$fast"
 says "tier 1: is missing" activate --degraded "$fast"
+# colour for an alarm, on a terminal only, and not if NO_COLOR says so
+coloured() { [[ $(env "$@" script -qec "$TERRACE_TREE/build/terracectl status db" /dev/null) == *$'\e[1;31m'MISSING* ]]; }
+coloured TERM=linux || die "no colour on a terminal"
+coloured NO_COLOR= || die "NO_COLOR that is empty takes the colour away"
+! coloured NO_COLOR=1 || die "colour in spite of NO_COLOR"
+[[ $(terracectl status db) != *$'\e'* ]] || die "colour in a pipe"
 says "MISSING" status db
 terracectl deactivate db
 meta=$(terracectl dump --json super "$fast" "$slow" | json "[i for i in o['items'] if i['item'] == 'label'][0]['meta_start']")
@@ -143,5 +151,5 @@ check_eq "volumes" "$(terracectl list)" ""
 refuses 1 "no device carries the label" remove --yes vol
 says "^/dev/mapper/db$" create db "${tiers[@]}" --yes --force
 cmp -n $((1 << 20)) /dev/mapper/db /dev/zero
-terracectl remove --yes db
+check_eq "remove --json" "$(terracectl remove --yes --json db 2> /dev/null | json "o['name'], o['removed'], len(o['devices'])")" "('db', True, 2)"
 pass "remove"
