@@ -199,7 +199,7 @@ for seed in 1 4; do
 done
 
 # ---- from the shelves alone, with packs: what they hold is got, the newest of it, and never called current
-image "--seed 1 --before 200 --between 30 --after 40 --packing 40" "${lazy[@]}"
+image "--seed 4 --before 200 --between 30 --after 40 --packing 40" "${lazy[@]}"
 on_shelves=$(($(awk '$2 == 1' blocks | wc -l) + $(sed -n 's/^clean-slots //p' where)))
 for copy in 0 1; do
 	for file in fast slow; do spoil_at $copy $file; done
@@ -220,6 +220,7 @@ for b, _, _, record in map(str.split, open("blocks")):
     out.seek(int(b) * 4096)
     n += struct.unpack("<QQ", out.read(16)) == (int(b), int(record))
 print(n)')
-[ "$now" -ge $((on_shelves * 9 / 10)) ] || die "only $now of $on_shelves blocks have their last value"
+# (nearly, for the reason above; the older one of two packs would give 95 in 100)
+[ "$now" -ge $((on_shelves * 98 / 100)) ] || die "only $now of $on_shelves blocks have their last value"
 # ids go on behind those that were found
 expect 0 ' next_id=[0-9]{7,}' "$ctl" dump super new fast slow
