@@ -4,8 +4,7 @@
  *
  *	terrace_access		the module's raw tracepoint (numbers only): an entry per range
  *				of blocks, with a count of hits
- *	block_rq_complete	how long the requests of the volume's drives took, one in
- *				LATENCY_SAMPLE; needs the kernel's own types (CO-RE)
+ *	terrace_end		how long those took that the module's own sampling tells of
  *
  * For example, a scan of 64 KiB reads leaves one entry of 1024 blocks per 4 MiB;
  * a block read 50 times between two drains one entry with hits = 50.
@@ -26,13 +25,9 @@
 #include "terrace.h"
 #include "terrace_bpf.h"
 
-#define LATENCY_SAMPLE	16	/* a power of two */
-#define REQ_OP_MASK	0xff
-
 char LICENSE[] SEC("license") = "GPL";
 
 const volatile __u32 volume_dev;			/* as the kernel numbers it */
-const volatile __u32 tier_disk[TERRACE_HEAT_TIERS];	/* 0: cannot be measured */
 __u32 half;
 __u32 mask;						/* of so many + 1 accesses one is kept */
 
@@ -112,22 +107,7 @@ int heat_access(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* ---- latency of the drives -------------------------------------------------------- */
-
-struct gendisk {
-	int major;
-	int first_minor;
-} __attribute__((preserve_access_index));
-
-struct request_queue {
-	struct gendisk *disk;
-} __attribute__((preserve_access_index));
-
-struct request {
-	struct request_queue *q;
-	unsigned int cmd_flags;
-	__u64 start_time_ns;
-} __attribute__((preserve_access_index));
+/* ---- how long they took ------------------------------------------------------------ */
 
 static __u32 bucket_of(__u64 us)
 {
@@ -142,27 +122,17 @@ static __u32 bucket_of(__u64 us)
 	return b;
 }
 
-SEC("?tp_btf/block_rq_complete")
-int BPF_PROG(heat_complete, struct request *rq)
+/* dev, tier, op, nanoseconds */
+SEC("raw_tp/terrace_end")
+int heat_end(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct terrace_heat_table *t = table_now();
-	struct gendisk *disk;
-	__u64 start;
-	__u32 dev, op;
+	__u32 tier = ctx->args[1] & (TERRACE_HEAT_TIERS - 1), op = ctx->args[2] & 1;
+	struct terrace_heat_table *t;
 
-	if (!t || t->completed++ & (LATENCY_SAMPLE - 1))
+	if ((__u32)ctx->args[0] != volume_dev)
 		return 0;
-	start = rq->start_time_ns;
-	disk = rq->q->disk;
-	op = rq->cmd_flags & REQ_OP_MASK;
-	if (!start || !disk || op > TERRACE_OP_WRITE)
-		return 0;
-	dev = disk->major << 20 | disk->first_minor;
-	for (int i = 0; i < TERRACE_HEAT_TIERS; i++) {
-		if (tier_disk[i] != dev)
-			continue;
-		t->latency[i][op][bucket_of((bpf_ktime_get_ns() - start) / 1000)]++;
-		break;
-	}
+	t = table_now();
+	if (t)
+		t->latency[tier][op][bucket_of(ctx->args[3] / 1000)]++;
 	return 0;
 }

@@ -338,6 +338,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	io->kind = TR_IO_NONE;
 	io->commit = false;
 	io->rescue = false;
+	io->timed = false;
 	io->tr = tr;
 	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {

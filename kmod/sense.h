@@ -12,13 +12,16 @@
 
 /* --- trace.c ------------------------------------------------------------------- */
 
+struct tr_io;
+
 /* Of a bio of the volume itself. Any context. */
-void tr_sense_access(struct terrace *tr, const struct bio *bio, u64 block, u32 count, u32 op,
-		     u32 where);
+void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
+/* It ends, and was timed. */
+void tr_sense_end(struct tr_io *io, const struct bio *bio);
 
 /* Costs a nop while nobody listens. */
-static inline void tr_sense(struct terrace *tr, const struct bio *bio, u64 block, u32 count,
-			    u32 op, u32 where)
+static inline void tr_sense(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op,
+			    u32 where)
 {
 	if (trace_terrace_access_enabled())
 		tr_sense_access(tr, bio, block, count, op, where);

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "io.h"
+#include "sense.h"
 
 struct tr_live_table {
 	struct tr_args args;
@@ -99,8 +100,11 @@ static int terrace_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *e
 	bool rescue = unlikely(*error) && io->kind == TR_IO_READ && tr_rescuable(io, bio, *error);
 
 	tr_io_end(io, *error);
-	if (likely(!rescue))
+	if (likely(!rescue)) {
+		if (unlikely(io->timed))
+			tr_sense_end(io, bio);
 		return DM_ENDIO_DONE;
+	}
 	tr_rescue(io->tr, bio);
 	return DM_ENDIO_INCOMPLETE;
 }

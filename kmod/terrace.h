@@ -155,14 +155,14 @@ struct tr_io {
 	u8 kind;
 	u8 tier;
 	u8 epoch;
-	bool counted;		/* in the tier's epoch */
 	bool commit;		/* ends only after the next commit (FUA) */
 	bool rescue;		/* a failed read on its second way (rescue.c) */
+	bool timed;		/* its end is told, sense.h */
+	u8 told_tier;
 	u16 i, nr;		/* blocks within the region */
-	u16 credits;		/* journal records reserved */
 	struct tr_region *region; /* pinned, for NEW */
 	u64 index;		/* tier-relative, of the first block */
-	u64 seq;		/* record that must be durable before a FUA ends */
+	u64 since;		/* if timed: nanoseconds */
 
 	struct bvec_iter iter;	/* reads: what was asked for */
 	struct tr_io *parent;	/* pieces only */

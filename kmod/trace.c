@@ -2,28 +2,51 @@
 /* The tracepoints themselves, made once; and which accesses are told. */
 #include <linux/blkdev.h>
 
+#include "io.h"
 #include "sense.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+
+#define TIME_SAMPLE	16	/* hits: how long they take is not asked more often */
+
+/* By its first part, if it is in parts. */
+static void time_it(struct tr_io *io, u8 tier)
+{
+	if (io->timed)
+		return;
+	io->timed = true;
+	io->told_tier = tier;
+	io->since = ktime_get_ns();
+}
 
 /*
  * Hits are sampled, one in heat_sample of this CPU's bios. Never left out is
  * what is rare and tells most: a read that a slow tier had to serve, and a
  * discard, behind which the block's heat means nothing any more.
  */
-void tr_sense_access(struct terrace *tr, const struct bio *bio, u64 block, u32 count, u32 op,
-		     u32 where)
+void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
 {
-	u32 sample = tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
-
+	u32 sample = tr_tune(tr, TR_TUNE_HEAT_SAMPLE), n = 0;
 	bool hit = op == TERRACE_OP_WRITE ||
 		   (op == TERRACE_OP_READ && !(where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE)));
 
-	if (hit && this_cpu_inc_return(tr->stats->accesses) % sample)
+	if (hit)
+		n = this_cpu_inc_return(tr->stats->accesses);
+	if (n % sample)
 		return;
 	if (unlikely(READ_ONCE(tr->ranges)) &&
 	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
 		return;
+	if (!(n % TIME_SAMPLE) && op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) &&
+	    trace_terrace_end_enabled())
+		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
 	trace_terrace_access(bio_dev(bio), block, count, op, where);
+}
+
+void tr_sense_end(struct tr_io *io, const struct bio *bio)
+{
+	trace_terrace_end(tr_dev(io->tr), io->told_tier,
+			  op_is_write(bio_op(bio)) ? TERRACE_OP_WRITE : TERRACE_OP_READ,
+			  ktime_get_ns() - io->since);
 }

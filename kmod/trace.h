@@ -34,6 +34,25 @@ TRACE_EVENT(terrace_access,
 		  MINOR(__entry->dev), __entry->block, __entry->count, __entry->op, __entry->where)
 );
 
+TRACE_EVENT(terrace_end,
+	TP_PROTO(u32 dev, u32 tier, u32 op, u64 nanoseconds),
+	TP_ARGS(dev, tier, op, nanoseconds),
+	TP_STRUCT__entry(
+		__field(u64, nanoseconds)
+		__field(u32, dev)
+		__field(u32, tier)
+		__field(u32, op)
+	),
+	TP_fast_assign(
+		__entry->nanoseconds = nanoseconds;
+		__entry->dev = dev;
+		__entry->tier = tier;
+		__entry->op = op;
+	),
+	TP_printk("dev=%u:%u tier=%u op=%u nanoseconds=%llu", MAJOR(__entry->dev), MINOR(__entry->dev),
+		  __entry->tier, __entry->op, __entry->nanoseconds)
+);
+
 TRACE_EVENT(terrace_move,
 	TP_PROTO(u32 dev, u64 region, u32 mode, s32 error, u32 down, u32 up, u32 dropped, u32 raced),
 	TP_ARGS(dev, region, mode, error, down, up, dropped, raced),

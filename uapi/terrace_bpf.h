@@ -29,7 +29,7 @@ struct terrace_heat_table {
 	__u32	nr;		/* entries */
 	__u32	dropped;	/* accesses that found no room */
 	__u32	skipped;	/* counts accesses that may be sampled away */
-	__u32	completed;	/* counts requests of drives */
+	__u32	reserved;
 	__u32	reads[TERRACE_HEAT_TIERS];	/* told, by tier */
 	__u32	latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];	/* reads, writes */
 	__u16	slot[TERRACE_HEAT_SLOTS];	/* hash of an entry -> its number; may be stale */

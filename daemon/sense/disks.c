@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The disks under a volume's tiers, for those who time their requests or ask for their wear: from the table line,
+ * The disks under a volume's tiers, for who asks for their wear: from the table line,
  * "META N {DEV CLASS KIND}...", where the kernel writes devices as MAJOR:MINOR.  A partition is
  * its disk; a tier on another stacked device has no requests of its own.
  */
@@ -79,18 +79,5 @@ int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk)
 			found = disks_of_table(words, disk);
 	}
 	dm_task_destroy(task);
-	return found;
-}
-
-int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk)
-{
-	int found = tier_disks(major, minor, disk);
-
-	for (int tier = 0; tier < TERRACE_HEAT_TIERS; tier++) {
-		if (!disk[tier] || is_there("/sys/dev/block/%u:%u/mq", disk[tier] >> 20, disk[tier] & 0xfffff))
-			continue;
-		disk[tier] = 0;
-		found--;
-	}
 	return found;
 }

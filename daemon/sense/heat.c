@@ -146,7 +146,7 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-static int load(struct heat_sense *h, uint32_t dev, const uint32_t *disk, bool timed)
+static int load(struct heat_sense *h, uint32_t dev)
 {
 	int err;
 
@@ -154,8 +154,6 @@ static int load(struct heat_sense *h, uint32_t dev, const uint32_t *disk, bool t
 	if (!h->bpf)
 		return -errno;
 	h->bpf->rodata->volume_dev = dev;
-	memcpy((void *)h->bpf->rodata->tier_disk, disk, sizeof(h->bpf->rodata->tier_disk));
-	bpf_program__set_autoload(h->bpf->progs.heat_complete, timed);
 	err = bpf_map__set_max_entries(h->bpf->maps.heat, h->cpus * 2);
 	if (!err)
 		err = heat__load(h->bpf);
@@ -181,23 +179,6 @@ static int map_tables(struct heat_sense *h)
 	return -errno;
 }
 
-static int start(struct heat_sense *h, unsigned int major, unsigned int minor, char *why, size_t bytes)
-{
-	uint32_t disk[TERRACE_HEAT_TIERS], dev = major << 20 | minor;
-	bool timed = heat_disks(major, minor, disk) > 0;
-	int err = load(h, dev, disk, timed);
-
-	if (err && timed) {
-		int without = load(h, dev, disk, false);
-
-		if (!without)
-			snprintf(why, bytes, "no latencies of drives: the kernel refuses their program: %s",
-				 strerror(-err));
-		err = without;
-	}
-	return err ? err : map_tables(h);
-}
-
 int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
 	      char *why, size_t bytes)
 {
@@ -217,7 +198,9 @@ int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct 
 		.drain = heat_drain, .close = heat_close, .sampling = h->base, .name = "bpf",
 		.slow_always = true,
 	};
-	err = start(h, major, minor, why, bytes);
+	err = load(h, major << 20 | minor);
+	if (!err)
+		err = map_tables(h);
 	if (err) {
 		snprintf(why, bytes, "the kernel refuses BPF programs: %s", strerror(-err));
 		heat_close(&h->sense);

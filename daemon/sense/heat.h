@@ -16,17 +16,14 @@
 #include "terrace_bpf.h"
 
 /*
- * @sampling: what the module does.  0 with a remark in @why, or nothing; or -errno with a phrase
- * there: the kernel has no BPF, or refuses it.
+ * @sampling: what the module does.  0, or -errno with a phrase in @why: the kernel has no BPF, or
+ * refuses it.
  */
 int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
 	      char *why, size_t bytes);
 
 /* The disks of the tiers: @disk[tier] is major << 20 | minor, 0: none.  How many were found. */
 int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk);
-
-/* Those whose requests can be timed. */
-int heat_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 
 /* --- for its test ------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What sensing block heat costs an I/O: through BPF, and through perf beside it.
-# bench: mode=vtime memory=3G timeout=600
+# bench: mode=vtime memory=3G timeout=1500
 #
 # One instruction is one nanosecond, on one CPU. Each figure is the time per 4 KiB
 # read hit with terraced sensing, less that of the same run with terraced not
@@ -42,6 +42,9 @@ measure() {
 	grep -q "vol: driving.*sensed by $2" /dev/shm/log || die "not sensed by $2: $(cat /dev/shm/log)"
 	sleep 1
 	[ -z "${5-}" ] || kill -STOP $daemon
+	# the sampling has adapted to the load, as it has after any two seconds
+	fio_ --name=w --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
+		--norandommap --randrepeat=0 --randseed=77 --time_based --runtime=2 > /dev/null
 	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
 		--norandommap --randrepeat=0 --randseed="$3" --io_size=$((IOS * 4))k --output-format=json --output=/dev/shm/o.json > /dev/null
 	NS[$1]=$(awk -v ios="$IOS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json)

@@ -78,6 +78,7 @@ check_eq "hits told" "$(events 'terrace_access:.* count=1 op=0 where=0')" 50
 echo > $T/trace
 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
 check_eq "packed reads told" "$(events 'terrace_access:.* count=1 op=0 where=769')" 20
+check_eq "their ends told" "$(events 'terrace_end:.* tier=1 op=0 nanoseconds=[1-9]')" 20
 vol_message set heat_sample=65536
 echo > $T/trace
 dd if="$VOL" of=/dev/null bs=4k skip=2048 count=50 iflag=direct status=none
