@@ -240,7 +240,8 @@ int BPF_PROG(on_open, struct file *file)
 	return 0;
 }
 
-SEC("fentry/vfs_fsync_range")
+/* What every fsync of ext4 and xfs begins with; vfs_fsync_range() may be inlined into its callers. */
+SEC("fentry/file_write_and_wait_range")
 int BPF_PROG(on_sync, struct file *file)
 {
 	if (is_watched(file->f_inode))

@@ -65,6 +65,8 @@ run() {
 	echo "$fs, trim_dead = $trim $*: fast tier $(vol_tier 0 used) blocks, $(number dead_blocks) died, $(number trimmed_bytes) bytes trimmed"
 	python3 "$TERRACE_TREE/tests/vm/compactions.py" 95 $LOG $M/db/LOG* || die "compactions"
 	check_eq "events lost" "$(number events_lost)" 0
+	[ "$(number mapped)" -ge 20 ] || die "$(number mapped) tables have places"
+	[ "$trim" = no ] || [ "$(number trimmed_bytes)" -ge 1000000 ] || die "$(number trimmed_bytes) bytes trimmed"
 	kill $daemon
 	wait $daemon || die "terraced ends with $?"
 	from_ram db_bench --use_existing_db=1 --benchmarks=readseq --db=$M/db --num="$KEYS" --value_size=400 --verify_checksum=1 > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "the database is damaged"; }
