@@ -71,3 +71,36 @@ vol_up
 whole "with the drive again"
 vol_down
 pass "the pack serves when the drive of its clean copies is missing"
+
+# ---- checksums of every block: a tier on dm-integrity. What it finds is EIO for just that block ----
+need dm-integrity
+mkram sum 64
+integrity() { dmc sum "0 $1 integrity /dev/ram/sum 0 - J 2 internal_hash:crc32c block_size:4096"; }
+integrity 8	# formats it, and then says how much it has room for
+size=$(dmsetup status sum | awk '{ print $5 }')
+dmr sum
+integrity "$size"
+dd if=/dev/zero of=/dev/mapper/sum bs=1M count=$((size / 2048)) oflag=direct status=none	# gives every block a checksum
+slow=${VOL_DRIVES[4]}
+vol_format --size 64M --tier optane:slots:atomic=/dev/mapper/sum --tier "hdd:shelves:atomic=$slow"
+vol_up stream_kb=0
+dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct status=none
+# block 77 lies on the drive as it was written
+printf 'here it is: %4084d' 77 > /dev/shm/block
+dd if=/dev/shm/block of="$VOL" bs=4k seek=77 oflag=direct status=none
+vol_down
+dmr sum
+at=$(grep -abo -m1 'here it is: ' /dev/ram/sum | cut -d: -f1)
+printf x | dd of=/dev/ram/sum bs=1 seek=$((at + 100)) conv=notrunc status=none
+blockdev --flushbufs /dev/ram/sum
+integrity "$size"
+vol_up stream_kb=0
+klog_allow "device-mapper: integrity: .*Checksum failed|INTEGRITY AREA ERROR|I/O error"
+if dd if="$VOL" of=/dev/null bs=4k skip=77 count=1 iflag=direct status=none 2> /dev/null; then die "a damaged block was read"; fi
+for part in "0 77" "78 946"; do
+	read -r first count <<< "$part"
+	dd if="$VOL" bs=4k skip="$first" count="$count" iflag=direct status=none | cmp -n $((count * 4096)) -i 0:$((first * 4096)) - /dev/shm/data ||
+		die "$count blocks from $first on"
+done
+vol_down
+pass "a tier on dm-integrity: a damaged block is an error, and no other"
