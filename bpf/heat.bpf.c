@@ -14,6 +14,8 @@
  * over at each drain and reads the other half one drain later, when whoever was
  * still writing to it is long done.
  *
+ * Reads by threads in `ignored` heat nothing: compactions. They are counted.
+ *
  * Reads that were not fast and discards are never sampled away; see
  * sense/heat.c for how `mask` adapts.
  */
@@ -38,6 +40,19 @@ struct {
 	__type(value, struct terrace_heat_table);
 	__uint(max_entries, 2);				/* 2 per CPU, set when loading */
 } heat SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, __u32);				/* thread */
+	__type(value, __u8);
+	__uint(max_entries, TERRACE_HEAT_IGNORED);
+} ignored SEC(".maps");
+__u32 nr_ignored;
+
+static int is_ignored(__u32 thread)
+{
+	return nr_ignored && bpf_map_lookup_elem(&ignored, &thread);
+}
 
 static struct terrace_heat_table *table_now(void)
 {
@@ -85,7 +100,7 @@ static void add(struct terrace_heat_table *t, __u64 block, __u32 count, __u16 ki
 	t->nr = n + 1;
 }
 
-/* dev, block, count, op, where */
+/* dev, block, count, op, where, thread */
 SEC("raw_tp/terrace_access")
 int heat_access(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -103,6 +118,10 @@ int heat_access(struct bpf_raw_tracepoint_args *ctx)
 			return 0;
 	if (op == TERRACE_OP_READ && !(where & TERRACE_WHERE_NOWHERE))
 		t->reads[where & (TERRACE_HEAT_TIERS - 1)]++;
+	if (op == TERRACE_OP_READ && is_ignored(ctx->args[5])) {
+		t->ignored++;
+		return 0;
+	}
 	add(t, ctx->args[1], ctx->args[2], (where & 0xfff) | op << 12);
 	return 0;
 }

@@ -168,6 +168,11 @@ static const char *set_trim(struct settings *s, const char *text)
 	return set_bool(&s->trim_dead, text);
 }
 
+static const char *set_ignore(struct settings *s, const char *text)
+{
+	return set_bool(&s->ignore_compactions, text);
+}
+
 static const char *set_dead_wait(struct settings *s, const char *text)
 {
 	return set_number(&s->dead_wait_ms, text, 10, 3600000, "is not a whole number from 10 to 3600000");
@@ -181,7 +186,7 @@ static const struct key {
 	{ "sampling", set_sampling }, { "cache_blocks", set_cache }, { "fill", set_fill },
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
 	{ "files", set_files }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
-	{ "dead_wait_ms", set_dead_wait },
+	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
 };
 
 /* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
@@ -364,6 +369,7 @@ static void settings_defaults(struct settings *s)
 	s->drive = true;
 	s->ban_dead = true;
 	s->trim_dead = true;
+	s->ignore_compactions = true;
 	s->dead_wait_ms = 2000;
 }
 

@@ -51,6 +51,7 @@ struct settings {
 	bool files;		/* follow the files of filesystems on it */
 	bool ban_dead;		/* blocks of dead files are not promoted ... */
 	bool trim_dead;		/* ... and trimmed, ... */
+	bool ignore_compactions;	/* what they read is not heated */
 	uint32_t dead_wait_ms;	/* ... so long after */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "act/device.h"
 #include "act/invalidate.h"
 #include "log.h"
 #include "sense/watch.h"
@@ -16,6 +17,7 @@ struct follow {
 	char name[CONFIG_NAME_BYTES];
 	struct watch *watch;
 	struct invalidate *invalidate;	/* NULL: off */
+	struct port *port;
 	uint64_t ticks;
 };
 
@@ -36,6 +38,11 @@ static void on_dead(void *ctx, const char *path, uint32_t dev, const struct exte
 	}
 }
 
+static void on_busy(void *ctx, uint32_t thread, bool yes)
+{
+	device_ignore(((struct follow *)ctx)->port, thread, yes);
+}
+
 static void on_compaction(void *ctx, const char *line)
 {
 	log_line(LOG_LEVEL_DEBUG, ((struct follow *)ctx)->name, "compaction: %s", line);
@@ -51,7 +58,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
-		.dead = on_dead, .compaction = on_compaction, .filesystem = on_filesystem, .ctx = f,
+		.busy = settings->ignore_compactions ? on_busy : NULL, .dead = on_dead, .compaction = on_compaction, .filesystem = on_filesystem, .ctx = f,
 	};
 	const struct invalidate_config c = {
 		.ban = settings->ban_dead, .trim = settings->trim_dead, .wait_ms = settings->dead_wait_ms,
@@ -60,6 +67,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 
 	if (!f)
 		return NULL;
+	f->port = port;
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	if (watch_open(major, minor, &tell, &f->watch, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "files are not followed: %s", why);

@@ -109,7 +109,8 @@ struct port_ops {
 /* What a sense has counted beside the accesses it tells. */
 struct sense_counts {
 	uint64_t reads[TERRACE_HEAT_TIERS];	/* told, by tier */
-	/* requests of the tiers' drives, one in 16: [tier][read, write][bucket], see terrace_bpf.h */
+	uint64_t ignored;			/* reads of threads that are not heeded */
+	/* a sample of reads and writes: [tier][read, write][bucket], see terrace_bpf.h */
 	uint64_t latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];
 };
 
@@ -133,6 +134,8 @@ struct sense {
 	/* At most @most accesses since the last call; their number or -errno. */
 	int (*drain)(struct sense *sense, uint32_t most, port_see_fn see, void *ctx);
 	void (*close)(struct sense *sense);
+	/* Reads by this thread heat nothing, until further notice.  NULL: cannot be told apart. */
+	void (*ignore)(struct sense *sense, uint32_t thread, bool yes);
 	const char *name;
 	uint32_t sampling;	/* one access in so many is told ... */
 	bool slow_always;	/* ... but every slow read */

@@ -339,6 +339,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	io->commit = false;
 	io->rescue = false;
 	io->timed = false;
+	io->thread = 0;
 	io->tr = tr;
 	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
@@ -377,6 +378,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	case TR_ERROR:
 		return DM_MAPIO_KILL;
 	case TR_SLOW:
+		io->thread = current->pid;
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	default:
@@ -385,6 +387,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 			return DM_MAPIO_SUBMITTED;
 		}
 		this_cpu_inc(tr->stats->deferred);
+		io->thread = current->pid;
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	}

@@ -159,6 +159,7 @@ struct tr_io {
 	bool rescue;		/* a failed read on its second way (rescue.c) */
 	bool timed;		/* its end is told, sense.h */
 	u8 told_tier;
+	u32 thread;		/* who asked, if a worker goes on with it; 0: whoever runs */
 	u16 i, nr;		/* blocks within the region */
 	struct tr_region *region; /* pinned, for NEW */
 	u64 index;		/* tier-relative, of the first block */

@@ -41,7 +41,7 @@ void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, 
 	if (!(n % TIME_SAMPLE) && op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) &&
 	    trace_terrace_end_enabled())
 		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
-	trace_terrace_access(bio_dev(bio), block, count, op, where);
+	trace_terrace_access(bio_dev(bio), block, count, op, where, tr_io_of(bio)->thread ?: current->pid);
 }
 
 void tr_sense_end(struct tr_io *io, const struct bio *bio)

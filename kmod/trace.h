@@ -14,14 +14,15 @@
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(terrace_access,
-	TP_PROTO(u32 dev, u64 block, u32 count, u32 op, u32 where),
-	TP_ARGS(dev, block, count, op, where),
+	TP_PROTO(u32 dev, u64 block, u32 count, u32 op, u32 where, u32 thread),
+	TP_ARGS(dev, block, count, op, where, thread),
 	TP_STRUCT__entry(
 		__field(u32, dev)
 		__field(u32, count)
 		__field(u64, block)
 		__field(u32, op)
 		__field(u32, where)
+		__field(u32, thread)
 	),
 	TP_fast_assign(
 		__entry->dev = dev;
@@ -29,9 +30,11 @@ TRACE_EVENT(terrace_access,
 		__entry->block = block;
 		__entry->op = op;
 		__entry->where = where;
+		__entry->thread = thread;
 	),
-	TP_printk("dev=%u:%u block=%llu count=%u op=%u where=%u", MAJOR(__entry->dev),
-		  MINOR(__entry->dev), __entry->block, __entry->count, __entry->op, __entry->where)
+	TP_printk("dev=%u:%u block=%llu count=%u op=%u where=%u thread=%u", MAJOR(__entry->dev),
+		  MINOR(__entry->dev), __entry->block, __entry->count, __entry->op, __entry->where,
+		  __entry->thread)
 );
 
 TRACE_EVENT(terrace_end,

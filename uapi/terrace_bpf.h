@@ -12,6 +12,7 @@
 #define TERRACE_HEAT_SLOTS	2048u	/* of its index; a power of two */
 #define TERRACE_HEAT_MERGE	1024u	/* blocks: what continues the last entry is added up to this */
 #define TERRACE_HEAT_TIERS	8
+#define TERRACE_HEAT_IGNORED	64	/* threads */
 #define TERRACE_HEAT_BUCKETS	24	/* bucket b: up to 2^b µs, the last: all above */
 
 struct terrace_heat_entry {
@@ -29,7 +30,7 @@ struct terrace_heat_table {
 	__u32	nr;		/* entries */
 	__u32	dropped;	/* accesses that found no room */
 	__u32	skipped;	/* counts accesses that may be sampled away */
-	__u32	reserved;
+	__u32	ignored;	/* reads of threads that are not heeded */
 	__u32	reads[TERRACE_HEAT_TIERS];	/* told, by tier */
 	__u32	latency[TERRACE_HEAT_TIERS][2][TERRACE_HEAT_BUCKETS];	/* reads, writes */
 	__u16	slot[TERRACE_HEAT_SLOTS];	/* hash of an entry -> its number; may be stale */

@@ -554,6 +554,14 @@ int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 	return ioctl(device_of(port)->fd, TERRACE_IOC_RANGE, &range) ? -errno : 0;
 }
 
+void device_ignore(struct port *port, uint32_t thread, bool yes)
+{
+	struct sense *sense = device_of(port)->sense;
+
+	if (sense && sense->ignore)
+		sense->ignore(sense, thread, yes);
+}
+
 void device_set_sense(struct port *port, struct sense *sense)
 {
 	struct device *d = device_of(port);

@@ -22,6 +22,9 @@ uint32_t device_heat_sample(const struct port *port);
 /* Pins or hints a range: enum terrace_range_what. */
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr);
 
+/* Reads by this thread heat nothing, until further notice; where the sense can tell threads apart. */
+void device_ignore(struct port *port, uint32_t thread, bool yes);
+
 /* From now on drain() asks @sense, which is closed with the port. */
 void device_set_sense(struct port *port, struct sense *sense);
 

@@ -122,7 +122,7 @@ void latency_print(const struct latency *l)
 	for (u32 i = 0; i < l->nr_tiers * 2; i++)
 		any |= sum_of(l->count[i / 2][i % 2]) > 0;
 	if (!any && *l->sense)
-		printf("  by tier   no request was counted (terraced senses by %s; bpf counts one in 16)\n", l->sense);
+		printf("  by tier   no request was counted (terraced senses by %s; bpf counts a sample)\n", l->sense);
 	if (!any)
 		return;
 	puts("  by tier      |1us      1ms       1s   |  requests of the drives, one in 16 counted");

@@ -78,6 +78,7 @@ struct file_job {
 	uint32_t thread;
 	bool ended;
 	bool synced;		/* something else, since an output was closed */
+	bool busy;		/* told */
 	uint64_t reads;		/* told of inputs */
 	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
@@ -98,6 +99,8 @@ struct files_tell {
 	void (*job)(void *ctx, const struct file_job *job);
 	/* ... its inputs died: it was one.  Inputs that did not are left out. */
 	void (*compaction)(void *ctx, const struct file_job *job);
+	/* @thread reads tables through while it writes others; or does so no longer. */
+	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* A table is complete, and on disk; or is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);

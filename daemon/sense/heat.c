@@ -81,6 +81,7 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	if (t->nr > h->fullest)
 		h->fullest = t->nr;
 	h->dropped += t->dropped;
+	c->ignored += t->ignored;
 	h->sense.lost += t->dropped;
 	for (int tier = 0; tier < TERRACE_HEAT_TIERS; tier++) {
 		c->reads[tier] += t->reads[tier];
@@ -91,6 +92,7 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	memset(t->reads, 0, sizeof(t->reads));
 	memset(t->latency, 0, sizeof(t->latency));
 	t->dropped = 0;
+	t->ignored = 0;
 	t->nr = 0;
 }
 
@@ -123,6 +125,18 @@ static int heat_drain(struct sense *sense, uint32_t most, port_see_fn see, void 
 	}
 	turn(h);
 	return (int)n;
+}
+
+static void heat_ignore(struct sense *sense, uint32_t thread, bool yes)
+{
+	struct heat_sense *h = (struct heat_sense *)sense;
+	struct bpf_map *map = h->bpf->maps.ignored;
+	uint8_t one = 1;
+
+	if (yes && !bpf_map__update_elem(map, &thread, sizeof(thread), &one, sizeof(one), BPF_NOEXIST))
+		h->bpf->bss->nr_ignored++;
+	else if (!yes && !bpf_map__delete_elem(map, &thread, sizeof(thread), 0))
+		h->bpf->bss->nr_ignored--;
 }
 
 static void heat_close(struct sense *sense)
@@ -195,7 +209,7 @@ int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct 
 	h->base = sampling ? sampling : 1;
 	h->half = 1;	/* the programs begin with 0 */
 	h->sense = (struct sense){
-		.drain = heat_drain, .close = heat_close, .sampling = h->base, .name = "bpf",
+		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .sampling = h->base, .name = "bpf",
 		.slow_always = true,
 	};
 	err = load(h, major << 20 | minor);

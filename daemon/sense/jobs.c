@@ -44,11 +44,21 @@ static bool all_through(const struct file_job *job)
 	return job->nr_inputs > 0;
 }
 
+static void busy(struct files *f, struct file_job *job, bool yes)
+{
+	if (job->busy == yes)
+		return;
+	job->busy = yes;
+	if (f->tell.busy)
+		f->tell.busy(f->tell.ctx, job->thread, yes);
+}
+
 /* ---- the end of a job ------------------------------------------------------------------- */
 
 /* Its inputs have died, or some have and no more is to be expected. */
 static void report(struct files *f, struct file_job *job)
 {
+	busy(f, job, false);
 	for (uint32_t i = job->nr_inputs; i-- > 0;)
 		if (!job->input[i].done) {
 			drop_part(job->input, &job->nr_inputs, i);
@@ -64,6 +74,7 @@ static void report(struct files *f, struct file_job *job)
 
 static void end(struct files *f, struct file_job *job)
 {
+	busy(f, job, false);
 	for (uint32_t i = job->nr_inputs; i-- > 0;)
 		if (!through(&job->input[i])) {
 			drop_part(job->input, &job->nr_inputs, i);
@@ -241,6 +252,8 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 		p->read = e->to;
 	job->reads++;
 	job->read_bytes += e->to - e->from;
+	if (job->nr_outputs)
+		busy(f, job, true);
 	output = job->nr_outputs ? files_find(f, &job->output[job->nr_outputs - 1].id) : NULL;
 	cross(job, p, output ? output->written : 0, e);
 }

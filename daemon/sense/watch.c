@@ -211,6 +211,14 @@ static void on_compaction(void *ctx, const struct file_job *job)
 	w->tell.compaction(w->tell.ctx, line);
 }
 
+static void on_busy(void *ctx, uint32_t thread, bool yes)
+{
+	struct watch *w = ctx;
+
+	if (w->tell.busy)
+		w->tell.busy(w->tell.ctx, thread, yes);
+}
+
 static void on_event(void *ctx, const struct terrace_file_event *e)
 {
 	struct watch *w = ctx;
@@ -308,7 +316,7 @@ int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.compaction = on_compaction, .table = on_table, .died = on_death, .ctx = w,
+		.compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = w,
 	};
 	int err;
 

@@ -31,6 +31,8 @@ struct watch_counts {
 struct watch_tell {
 	/* A table has died: @extents were its own; @path: where its filesystem is mounted, @dev: which. */
 	void (*dead)(void *ctx, const char *path, uint32_t dev, const struct extent *extents, uint32_t nr);
+	/* @thread compacts; or does no longer. */
+	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* For people. */
 	void (*compaction)(void *ctx, const char *line);
 	void (*filesystem)(void *ctx, const char *path);

@@ -124,6 +124,7 @@ static struct json_object *sense_json(const struct sense *sense, uint32_t tiers)
 
 	number(o, "sampling", sense->sampling);
 	number(o, "lost", sense->lost);
+	number(o, "ignored", sense->counts.ignored);
 	for (uint32_t t = 0; t < tiers && t < TERRACE_HEAT_TIERS; t++) {
 		struct json_object *tier = json_object_new_object();
 

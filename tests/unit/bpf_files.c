@@ -9,7 +9,7 @@
 #define SIZE	(2 * MB)	/* of a table */
 
 struct seen {
-	int jobs, compactions, tables, died;
+	int jobs, compactions, tables, died, busy;
 	uint32_t inputs, outputs, crossings;
 	uint64_t first_input, first_output;
 	struct file_crossing last;
@@ -39,6 +39,12 @@ static void on_compaction(void *ctx, const struct file_job *job)
 	s->first_output = job->output[0].id.inode;
 }
 
+static void on_busy(void *ctx, uint32_t thread, bool yes)
+{
+	assert_int_equal(thread, 5);
+	((struct seen *)ctx)->busy += yes ? 1 : -1;
+}
+
 static void on_table(void *ctx, const struct file *file)
 {
 	(void)file;
@@ -54,7 +60,7 @@ static void on_death(void *ctx, const struct file *file)
 static int setup(void **state)
 {
 	const struct files_tell tell = {
-		.job = on_job, .compaction = on_compaction, .table = on_table, .died = on_death, .ctx = &seen,
+		.job = on_job, .compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = &seen,
 	};
 
 	(void)state;
@@ -143,11 +149,14 @@ static void sees_a_compaction(void **state)
 	table(1, 2);
 	table(2, 2);
 	assert_int_equal(files->stats.flushes, 2);
+	assert_int_equal(seen.busy, 0);
 	compact(1, 11);
+	assert_int_equal(seen.busy, 1);
 	create(99, "MANIFEST-000002", 5);
 	happens(TERRACE_FILE_SYNCED, 99, 5);
 	assert_int_equal(seen.compactions, 0);
 	dies(1, 5);
+	assert_int_equal(seen.busy, 0);
 	assert_int_equal(seen.jobs, 1);
 	assert_int_equal(seen.compactions, 0);
 	dies(2, 9);

@@ -65,7 +65,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\n");
+		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -82,6 +82,7 @@ static void every_key_is_heard(void **state)
 	assert_true(c.policy.files);
 	assert_false(c.policy.ban_dead);
 	assert_false(c.policy.trim_dead);
+	assert_false(c.policy.ignore_compactions);
 	assert_int_equal(c.policy.dead_wait_ms, 70);
 	assert_int_equal(c.policy.tuning.choose.candidates, 3);
 	assert_null(config_of(&c, "any"));	/* drive_all = no */

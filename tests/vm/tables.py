@@ -7,6 +7,7 @@ usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
 """
 import os
 import sys
+import time
 
 STEP = 64 << 10
 
@@ -40,6 +41,8 @@ def compact(folder, inputs, outputs, keep):
             for k, fd in enumerate(fds):
                 data[k] = os.pread(fd, STEP, at)
                 os.write(out, data[k])
+            if at == size // 4 // STEP * STEP:
+                time.sleep(1)					# it is noticed as it goes on
         os.fsync(out)
         os.close(out)
     manifest = os.open(os.path.join(folder, 'MANIFEST-000001'), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
