@@ -228,22 +228,26 @@ static int write_pieces(struct terrace *tr, const struct tr_move *move, struct w
 	struct tr_tier *tier = &tr->tier[move->to];
 	struct tr_burst burst;
 	struct blk_plug plug;
-	u32 k, next;
+	u32 k, next, n;
+	u64 pad;
 	int err;
 
 	tr_burst_begin(&burst);
 	blk_start_plug(&plug);		/* a drive with a queue puts them together again */
 	for (k = 0; k < area->nr_pieces; k = next) {
 		u64 index = area->piece[k].index;
-		u32 n = 0;
 
-		for (next = k; next < area->nr_pieces && n < WRITTEN &&
+		for (next = k, n = 0; next < area->nr_pieces && n < WRITTEN &&
 			       area->piece[next].index == index + n; next++)
 			n += area->piece[next].n;
 		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
 			    buffer_of(area, &area->piece[k]), n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 		cond_resched();
 	}
+	n = tr_shelf_pad(tier, move->who, &pad);	/* a flush comes next */
+	if (n)
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector + pad * TERRACE_BLOCK_SECTORS,
+			    tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 	blk_finish_plug(&plug);
 	err = tr_burst_wait(&burst);
 	WRITE_ONCE(tier->unflushed, true);	/* before the records are published */

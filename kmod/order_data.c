@@ -149,7 +149,7 @@ static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct
 		cond_resched();
 	}
 	if (!err)
-		err = tr_pack_finish(build, 1, &crc);
+		err = tr_pack_finish(build, tr_shelf_unit(&tr->tier[ask->tier_down]), &crc);
 	result->cpu_nanoseconds += ktime_get_ns() - cpu;
 	result->raw = build->nr_raw << ask->shift;
 	return err;
@@ -221,6 +221,8 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 		.id = build->head.id, .place = tr_place(tier->number, s->index),
 		.index_place = TR_NO_PLACE, .blocks = n, .header_crc = crc,
 	};
+	tr_shelf_padded(tier, n - DIV_ROUND_UP(build->payload_at + build->head.payload_bytes,
+					       TERRACE_BLOCK_BYTES));
 	result->packed_bytes = n * TERRACE_BLOCK_BYTES;
 	result->written_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
 	return 0;

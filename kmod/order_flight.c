@@ -91,7 +91,7 @@ static struct tr_order_area *area_new(void)
 
 	if (!area)
 		return NULL;
-	area->image_bytes = (BLOCKS + TERRACE_PACK_HEADER_BLOCKS + 1) * TERRACE_BLOCK_BYTES;
+	area->image_bytes = (BLOCKS + TERRACE_PACK_HEADER_BLOCKS + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES;
 	area->codec = tr_codec_create(true);
 	/* Page by page: nobody else gets this CPU while one piece of it is cleared. */
 	area->data = vmalloc(BLOCKS * TERRACE_BLOCK_BYTES);

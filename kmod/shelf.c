@@ -15,6 +15,15 @@
  * well: it never calls a block's data something that is not there.
  *
  * Every allocation leaves room behind it for the owner blocks it may need.
+ *
+ * A drive that maps in units of several blocks (tier->unit) gathers a stream
+ * in its buffer, until a flush has it program what it has: going on within
+ * that unit later would have it read and program the unit once more. So what
+ * is appended before a flush ends at a border: owner blocks have zeros behind
+ * them, packs and runs of moves likewise. Nothing maps those blocks and no
+ * bitmap knows them, as with owner blocks: they are free with their shelf.
+ * Documentation/decisions/0012-shelf-units.md says when not.
+ *
  * A full shelf waits for its writes, gets its owners and its table written
  * and is then forgotten; after a crash an open shelf is simply not reopened.
  */
@@ -47,18 +56,78 @@ static u32 owner_blocks(u32 blocks)
 	return DIV_ROUND_UP(blocks, TERRACE_OWNERS_PER_BLOCK);
 }
 
-/* Data blocks the shelf can still take, owner blocks for all of them left out. */
-static u32 shelf_room__f(const struct tr_shelf *shelf)
+/* The stream ends here: the owner table, and zeros before it, are whole units. */
+static u32 shelf_end(const struct tr_tier *tier)
 {
-	u32 room = SHELF_DATA - shelf->next;
-	/* At worst a commit falls between any two publications, and each of
-	 * them names its few blocks in an owner block of its own.
-	 */
-	u32 owners = shelf->gets + 1 +
-		     owner_blocks(shelf->unpublished + shelf->nr_unnamed + room);
+	return round_down(SHELF_DATA, tier->unit);
+}
+
+/* At worst a commit falls between any two publications, and each of them names
+ * its few blocks in an owner block of its own. @more blocks are to come.
+ */
+static u32 owners_to_come__f(const struct tr_shelf *shelf, u32 more)
+{
+	return shelf->gets + 1 + owner_blocks(shelf->unpublished + shelf->nr_unnamed + more);
+}
+
+/* Data blocks the shelf can still take, owner blocks for all of them left out. */
+static u32 shelf_room__f(const struct tr_tier *tier, const struct tr_shelf *shelf)
+{
+	u32 room = shelf_end(tier) - shelf->next;
+	u32 owners = owners_to_come__f(shelf, room);
 
 	return room > owners ? room - owners : 0;
 }
+
+/* --- units ---------------------------------------------------------------------- */
+
+/* While writers still get shelves; later all room is for what is to be kept. */
+u32 tr_shelf_unit(const struct tr_tier *tier)
+{
+	return tier->unit > 1 && tr_shelf_may_open(tier, TR_APPEND_WRITES) ? tier->unit : 1;
+}
+
+/* Goes on at the next border, if the owners to come have their room there too.
+ * How many blocks that leaves out.
+ */
+static u32 shelf_skip__f(struct tr_tier *tier, struct tr_shelf *shelf)
+{
+	u32 next = round_up(shelf->next, tr_shelf_unit(tier)), n = next - shelf->next;
+
+	lockdep_assert_held(&tier->lock);
+	if (next + owners_to_come__f(shelf, 0) > shelf_end(tier))
+		return 0;
+	shelf->next = next;
+	tier->padding += n;
+	return n;
+}
+
+u32 tr_shelf_pad(struct tr_tier *tier, enum tr_appender who, u64 *index)
+{
+	struct tr_shelf *shelf;
+	unsigned long flags;
+	u32 n = 0;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	shelf = tier->shelf[who];
+	if (shelf) {
+		*index = ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + shelf->next;
+		n = shelf_skip__f(tier, shelf);
+	}
+	spin_unlock_irqrestore(&tier->lock, flags);
+	return n;
+}
+
+void tr_shelf_padded(struct tr_tier *tier, u32 n)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&tier->lock, flags);
+	tier->padding += n;
+	spin_unlock_irqrestore(&tier->lock, flags);
+}
+
+/* --- giving out ----------------------------------------------------------------- */
 
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number)
 {
@@ -110,10 +179,10 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 	u32 room, i;
 
 	spin_lock_irqsave(&tier->lock, flags);
-	if (tier->shelf[who] && !shelf_room__f(tier->shelf[who]))
+	if (tier->shelf[who] && !shelf_room__f(tier, tier->shelf[who]))
 		shelf_advance__f(tier, who);
 	shelf = tier->shelf[who];
-	room = shelf ? shelf_room__f(shelf) : 0;
+	room = shelf ? shelf_room__f(tier, shelf) : 0;
 	n = min(n, room);
 	if (n) {
 		*index = ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + shelf->next;
@@ -139,16 +208,20 @@ u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who)
 
 	spin_lock_irqsave(&tier->lock, flags);
 	if (tier->shelf[who])
-		room = shelf_room__f(tier->shelf[who]);
+		room = shelf_room__f(tier, tier->shelf[who]);
 	spin_unlock_irqrestore(&tier->lock, flags);
 	return room;
 }
 
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 {
-	u32 got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
 	unsigned long flags;
+	u64 skipped;
+	u32 got;
 
+	/* Loose blocks that were swept, and are not named yet, may stand before it. */
+	tr_shelf_pad(tier, TR_APPEND_MOVES, &skipped);
+	got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
 	if (got == n)
 		return n;
 	if (got)
@@ -219,6 +292,7 @@ void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32
  */
 struct naming {
 	u32 offset, nr_blocks;		/* where they go */
+	u32 padding;			/* blocks of zeros behind them */
 	u32 prev;			/* owner block before them */
 	u32 nr;				/* blocks named */
 };
@@ -233,7 +307,7 @@ static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 	naming->nr = min_t(u32, shelf->nr_unnamed,
 			   TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK);
 	naming->nr_blocks = owner_blocks(naming->nr);
-	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > SHELF_DATA)) {
+	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > shelf_end(tier))) {
 		err = -ENOSPC;
 	} else if (naming->nr) {
 		naming->offset = shelf->next;
@@ -241,6 +315,7 @@ static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 		shelf->next += naming->nr_blocks;
 		shelf->prev_owner = shelf->next - 1;
 		shelf->nr_unnamed -= naming->nr;
+		naming->padding = shelf->nr_unnamed ? 0 : shelf_skip__f(tier, shelf);
 		memcpy(tr->owner_offset, shelf->unnamed, naming->nr * sizeof(u16));
 		memmove(shelf->unnamed, shelf->unnamed + naming->nr,
 			shelf->nr_unnamed * sizeof(u16));
@@ -291,8 +366,11 @@ static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct t
 			naming_encode(tr, tier, shelf, &naming, k, record_seq);
 			cond_resched();
 		}
+		memset(tr->owner_blocks + k * TERRACE_BLOCK_BYTES, 0,
+		       naming.padding * TERRACE_BLOCK_BYTES);
 		err = tr_rw(tier->bdev, shelf_sector(tier, shelf, naming.offset),
-			    tr->owner_blocks, naming.nr_blocks * TERRACE_BLOCK_BYTES,
+			    tr->owner_blocks,
+			    (naming.nr_blocks + naming.padding) * TERRACE_BLOCK_BYTES,
 			    REQ_OP_WRITE | REQ_SYNC);
 		/* before the flush that the commit issues next looks at it */
 		WRITE_ONCE(tier->unflushed, true);
@@ -364,15 +442,17 @@ int tr_shelves_write_owners(struct terrace *tr, u64 record_seq)
  */
 static void spoil_table(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
 {
-	void *block = kzalloc(TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
-	int err = tr_rw(tier->bdev, shelf_sector(tier, shelf, SHELF_DATA), block,
-			TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	u32 n = round_up(SHELF_DATA + 1, tier->unit) - shelf_end(tier);
+	int err;
+
+	/* a unit that holds its first block */
+	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, shelf_end(tier)), tr->zeros,
+		    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 
 	WRITE_ONCE(tier->unflushed, true);
 	if (err)
 		DMWARN_LIMIT("%s: old owner table of shelf %u on tier %u not erased (%d)",
 			     tr->name, shelf->chunk->number, tier->number, err);
-	kfree(block);
 }
 
 static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
@@ -407,10 +487,13 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 		.record_seq = READ_ONCE(tr->journal.durable_record),
 		.shelf_id = shelf->id,
 	};
-	void *buf = kvmalloc(TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
-	u32 k, first;
+	u32 k, first, before = SHELF_DATA - shelf_end(tier);	/* zeros */
+	u32 bytes = (before + TERRACE_TABLE_BLOCKS) * TERRACE_BLOCK_BYTES;
+	void *buf = kvmalloc(bytes, GFP_NOIO | __GFP_NOFAIL);
+	void *table = buf + before * TERRACE_BLOCK_BYTES;
 	int err;
 
+	memset(buf, 0, before * TERRACE_BLOCK_BYTES);
 	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
 		first = k * TERRACE_TABLE_OWNERS;
 		head.first_offset = first;
@@ -419,11 +502,12 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 		head.place = tr_place(tier->number,
 				      ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) +
 				      SHELF_DATA + k);
-		tr_table_encode(buf + k * TERRACE_BLOCK_BYTES, &head, &shelf->owner[first],
+		tr_table_encode(table + k * TERRACE_BLOCK_BYTES, &head, &shelf->owner[first],
 				tr->super.volume_uuid);
 	}
-	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, SHELF_DATA), buf,
-		    TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, shelf_end(tier)), buf, bytes,
+		    REQ_OP_WRITE);
+	tr_shelf_padded(tier, before);
 	WRITE_ONCE(tier->unflushed, true);
 	if (err)
 		DMWARN_LIMIT("%s: owner table of shelf %u on tier %u not written (%d)",

@@ -71,6 +71,7 @@ struct tr_epoch_cpu {
 #define TR_RUN_BLOCKS	256
 
 #define TR_OWNER_BURST	16	/* owner blocks written at once */
+#define TR_MOST_UNIT	32	/* blocks; a larger unit is no drive's, and not padded to */
 
 /* Who appends: each has a shelf of its own, so that what is cleaned or packed
  * together stays together, and writers cannot use up what that needs. What the
@@ -90,6 +91,7 @@ struct tr_tier {
 	bool missing;			/* not there at activation */
 	bool unflushed;			/* written since the last flush was issued */
 	bool low;			/* as the last ROOM event said */
+	u8 unit;			/* blocks that the drive maps as one (shelves), 1: any */
 
 	u8 epoch;			/* index new bios count under */
 	struct tr_epoch_cpu __percpu *epoch_cpu;
@@ -110,6 +112,7 @@ struct tr_tier {
 	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
 	struct list_head full_shelves;	/* waiting for their writes, owners, table */
 	u32 free_shelves;		/* chunks with nothing used in them */
+	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex open_mutex;	/* opening and closing shelves; taking and sweeping homes */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
@@ -157,6 +160,13 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
 /* All @n in one piece for a move, or none: then the next shelf may have room. */
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
+/* The unit that is padded to now; 1: room is short. */
+u32 tr_shelf_unit(const struct tr_tier *tier);
+/* Before a flush: the blocks to the next border, as many as it says from *@index on, are the
+ * caller's to fill with zeros (tr->zeros). 0: none.
+ */
+u32 tr_shelf_pad(struct tr_tier *tier, enum tr_appender who, u64 *index);
+void tr_shelf_padded(struct tr_tier *tier, u32 n);	/* counts them */
 void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a pack */
 /* These two end what tr_shelf_get() began; @last with the last of its blocks.
  * Publish *before* the record is appended: a commit that seals the record

@@ -229,6 +229,16 @@ static u64 tier_free_shelves(struct terrace *tr, struct tr_tier *tier)
 	return READ_ONCE(tier->free_shelves);
 }
 
+static u64 tier_unit(struct terrace *tr, struct tr_tier *tier)
+{
+	return tier->unit;
+}
+
+static u64 tier_padding(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->padding);
+}
+
 /* --- the tables ---------------------------------------------------------- */
 
 #define NUMBER(file, in_status, fn) \
@@ -277,6 +287,8 @@ struct tr_word tr_tier_words[] = {
 	NUMBER("orders", NULL, tier_orders),
 	NUMBER("orders_most", NULL, tier_orders_most),
 	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),
+	NUMBER("unit_blocks", NULL, tier_unit),
+	NUMBER("padding_blocks", " padding=", tier_padding),
 	NUMBER("physical_used", " physical=", tier_physical_used),
 	NUMBER("physical_limit", "/", tier_physical_limit),
 	{}
@@ -284,7 +296,8 @@ struct tr_word tr_tier_words[] = {
 
 bool tr_word_applies(const struct tr_word *word, const struct tr_tier *tier)
 {
-	if (word->number == tier_free_shelves)
+	if (word->number == tier_free_shelves || word->number == tier_unit ||
+	    word->number == tier_padding)
 		return tier->kind == TERRACE_KIND_SHELVES;
 	if (word->number == tier_physical_used || word->number == tier_physical_limit)
 		return tier->kind == TERRACE_KIND_HOME;

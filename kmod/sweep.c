@@ -347,6 +347,7 @@ static int write_pieces(struct sweep *s, u32 k, u32 end, void **data)
 	struct tr_burst burst;
 	struct blk_plug plug;
 	u32 next, n;
+	u64 pad;
 	int err;
 
 	tr_burst_begin(&burst);
@@ -361,6 +362,10 @@ static int write_pieces(struct sweep *s, u32 k, u32 end, void **data)
 			    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 		*data += n * TERRACE_BLOCK_BYTES;
 	}
+	n = tr_shelf_pad(s->tier, TR_APPEND_MOVES, &pad);	/* a flush comes next */
+	if (n)
+		tr_burst_rw(&burst, s->tier->bdev, sector_of(s, pad), s->tr->zeros,
+			    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 	blk_finish_plug(&plug);
 	err = tr_burst_wait(&burst);
 	WRITE_ONCE(s->tier->unflushed, true);	/* before the records are published */

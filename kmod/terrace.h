@@ -418,7 +418,8 @@ struct terrace {
 
 	struct tr_owner owner_buf[TERRACE_OWNERS_PER_BLOCK];	/* commit worker */
 	u16 owner_offset[TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK];
-	void *owner_blocks;		/* TR_OWNER_BURST */
+	void *owner_blocks;		/* TR_OWNER_BURST, and padding */
+	void *zeros;			/* TR_MOST_UNIT blocks, for padding */
 
 	atomic64_t next_pack;		/* id of the next pack */
 	struct tr_control *control;	/* NULL: it could not be made; RCU */

@@ -130,7 +130,11 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 	tier->reserve_blocks = tr->super.tier[t].reserve_blocks;
 	tier->next_blocks = tier->data_blocks;
 	tier->next_reserve = tier->reserve_blocks;
+	tier->unit = 1;
 	if (!tier->missing) {
+		if (device->label.align_blocks <= TR_MOST_UNIT &&
+		    is_power_of_2(device->label.align_blocks))
+			tier->unit = device->label.align_blocks;
 		tier->bdev = device->dev->bdev;
 		tier->data_sector = device->label.data_start * TERRACE_BLOCK_SECTORS;
 		if (device->label.data_blocks < tier->data_blocks) {
@@ -209,8 +213,10 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 		err = tr_packing_init(tr);
 	tr->stats = alloc_percpu(struct tr_stats);
 	tr->streams = alloc_percpu(struct tr_streams);
-	tr->owner_blocks = kvmalloc(TR_OWNER_BURST * TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	if (!tr->stats || !tr->streams || !tr->owner_blocks)
+	tr->owner_blocks = kvmalloc((TR_OWNER_BURST + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES,
+				    GFP_KERNEL);
+	tr->zeros = kvzalloc(TR_MOST_UNIT * TERRACE_BLOCK_BYTES, GFP_KERNEL);
+	if (!tr->stats || !tr->streams || !tr->owner_blocks || !tr->zeros)
 		err = -ENOMEM;
 	return err;
 }
@@ -255,6 +261,7 @@ static void free_volume(struct terrace *tr)
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
 	kvfree(tr->owner_blocks);
+	kvfree(tr->zeros);
 	kvfree(tr);
 }
 

@@ -89,6 +89,8 @@ struct drive_model {
  * @programmed: bytes programmed into flash, folding included
  * @folded: bytes folded out of the SLC buffer
  * @rmw: indirection units that had to be read and rewritten
+ * @stream_open: bits of @stream_end that moved since the last flush
+ * @split: indirection units that a flush found half written
  */
 struct drive_clock {
 	u64 free_ns[DRIVE_MAX_CHANNELS];
@@ -105,6 +107,8 @@ struct drive_clock {
 	u64 programmed;
 	u64 folded;
 	u64 rmw;
+	unsigned int stream_open;
+	u64 split;
 };
 
 /**

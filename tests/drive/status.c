@@ -70,9 +70,9 @@ static unsigned int emit_info(struct drive *d, const struct snapshot *s,
 
 	DMEMIT("state=%s", state_of(d));
 	sz += emit_io(&s->counters, result + sz, maxlen - sz);
-	DMEMIT(" seeks=%llu programmed=%llu folded=%llu rmw=%llu erases=%llu slc_fill=%llu",
+	DMEMIT(" seeks=%llu programmed=%llu folded=%llu rmw=%llu split=%llu erases=%llu slc_fill=%llu",
 	       s->clock.seeks, s->clock.programmed, s->clock.folded,
-	       s->clock.rmw, erases(d, s->clock.programmed), s->clock.slc_fill);
+	       s->clock.rmw, s->clock.split, erases(d, s->clock.programmed), s->clock.slc_fill);
 	DMEMIT(" cached=%llu destaged=%llu cuts=%u lost=%llu torn=%llu survived=%llu",
 	       s->cached, s->counters.destaged, d->power->cuts,
 	       s->counters.lost, s->counters.torn, s->counters.survived);

@@ -164,6 +164,24 @@ static void test_streams_fill_units_without_rewriting(void **unused)
 	assert_int_equal(state.rmw, DRIVE_STREAMS);	/* the first of each could not know */
 }
 
+static void test_a_flush_finds_units_half_written(void **unused)
+{
+	const struct drive_model m = { .channels = 1, .iu_bytes = 16 * KIB };
+
+	fresh(unused);
+	at(&m, 0, DRIVE_WRITE, 1 * MIB, 16 * KIB);
+	at(&m, 0, DRIVE_FLUSH, 0, 0);
+	assert_int_equal(state.split, 0);
+	at(&m, 0, DRIVE_WRITE, 1 * MIB + 16 * KIB, 4 * KIB);
+	at(&m, 0, DRIVE_WRITE, 2 * MIB, 20 * KIB);
+	at(&m, 0, DRIVE_FLUSH, 0, 0);
+	assert_int_equal(state.split, 2);
+	at(&m, 0, DRIVE_FLUSH, 0, 0);		/* nothing new */
+	at(&m, 0, DRIVE_WRITE, 2 * MIB + 20 * KIB, 12 * KIB);
+	at(&m, 0, DRIVE_FLUSH, 0, 0);		/* filled since */
+	assert_int_equal(state.split, 2);
+}
+
 /* Time of a fixed mix of commands: the fingerprint of a model. */
 static u64 fingerprint(const struct drive_model *m)
 {
@@ -257,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup(test_slc_fills_exhausts_and_drains, fresh),
 		cmocka_unit_test_setup(test_units_are_rewritten_whole, fresh),
 		cmocka_unit_test_setup(test_streams_fill_units_without_rewriting, fresh),
+		cmocka_unit_test_setup(test_a_flush_finds_units_half_written, fresh),
 		cmocka_unit_test_setup(test_every_tunable_changes_the_times, fresh),
 		cmocka_unit_test_setup(test_instant_means_no_time_at_all, fresh),
 	};

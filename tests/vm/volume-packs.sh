@@ -310,3 +310,52 @@ same_there "after a failed raise"
 vol_down
 vol_check
 pass "orders in flight, and a drive that fails under them"
+
+# a drive that maps in units of 16 KiB: what a flush finds of the shelves ends at a unit
+mkdrive flat ram 512 iu=16k write_lat=1us
+mkram aside 32	# the metadata are there, their mirror on the fast drive
+mkram quick 64
+# units ALIGN: half written units, of what is appended and packed in $split, of what the janitor and a cleaning do in $rest
+units() {
+	local before i
+	vol_format --meta /dev/ram/aside --tier "optane:slots:atomic=/dev/ram/quick" --tier "qlc:shelves:atomic:align-$1=/dev/mapper/flat"
+	VOL_DRIVES=(/dev/ram/aside /dev/ram/quick /dev/mapper/flat)
+	vol_up stream_kb=0 janitor_high=1000 throttle_us=0
+	check_eq "mirror" "$(vol_get mirror)" sync
+	# the fast drive is full: what comes now is appended, 37 blocks and an owner block at a time
+	dd if=/dev/zero of="$VOL" bs=1M seek=64 count=64 oflag=direct status=none
+	sync "$VOL"
+	before=$(drive_get flat split)
+	# (none over the border of a region: it would be two writes, and one under way while the other's commit flushes)
+	for i in 0 4 8; do
+		dd if=$DATA of="$VOL" bs=148k count=27 oflag=direct,dsync,seek_bytes iflag=skip_bytes seek=${i}M skip=${i}M status=none
+	done
+	order 0 append tier_down=1 codec=lz4 shift=0
+	order 2 append tier_down=1 codec=none shift=2
+	split=$(($(drive_get flat split) - before))
+	dd if=$DATA of="$VOL" bs=1M seek=16 oflag=direct status=none
+	vol_message set janitor_low=0
+	vol_message set janitor_high=1
+	for ((i = 0; $(vol_get moved) < 3000; i++)); do
+		[ "$i" -lt 100 ] || die "the janitor moved $(vol_get moved) blocks"
+		sleep 0.1
+	done
+	vol_message set janitor_high=1000
+	for i in 0 1 2; do from_ram orders /dev/terrace/vol move $i clean tier_down=1 > /dev/null || continue; done
+	rest=$(($(drive_get flat split) - before - split))
+	said="unit $(cat /sys/fs/terrace/*/tier1/unit_blocks), padding $(vol_tier 1 padding), used $(vol_tier 1 used)"
+	for i in 0 4 8; do cmp -n $((27 * 148 << 10)) -i $((i << 20)) $DATA "$VOL"; done
+	cmp -n $((16 << 20)) -i 0:$((16 << 20)) $DATA "$VOL"
+	vol_down
+	vol_check --owners
+	echo "align-$1: $split and $rest units half written at a flush; $said"
+}
+units 4K
+before=$split
+[ "$before" -gt 20 ] || die "only $before of 81 synced writes end within a unit: this test shows nothing"
+units 16K
+# what is under way while a commit flushes is an exception
+[ $((split * 5)) -le "$before" ] || die "$split units half written by what is appended and packed, $before without padding"
+[[ $said == "unit 4, padding "[1-9]* ]] || die "no padding: $said"
+rmdrive flat
+pass "shelves in units of 16 KiB"

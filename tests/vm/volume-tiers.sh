@@ -27,7 +27,7 @@ for drive in meta:64 fast:32 next:64 flat:640 slow:640; do
 done
 new_volume() {
 	vol_format --size 208M --meta "${VOL_DRIVES[0]}" --tier "optane:slots:atomic=${VOL_DRIVES[1]}" --tier "nvme:slots:atomic=${VOL_DRIVES[2]}" \
-		--tier "qlc:shelves:atomic=${VOL_DRIVES[3]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[4]}"
+		--tier "qlc:shelves:atomic:align-16K=${VOL_DRIVES[3]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[4]}"
 }
 new_volume
 oracle_life
