@@ -129,7 +129,7 @@ static void trim_home(u32 tier, u64 index, u32 n, bool used, void *context)
 	struct free_ctx *ctx = context;
 
 	if (!used && ctx->tr->tier[tier].kind == TERRACE_KIND_HOME)
-		tr_home_trim(&ctx->tr->tier[tier], index, n, &ctx->trims);
+		tr_trim(&ctx->tr->tier[tier], index, n, &ctx->trims);
 }
 
 static void free_one(u32 tier, u64 index, u32 n, bool used, void *context)
@@ -185,9 +185,10 @@ static void free_fn(struct work_struct *work)
 	tr_epoch_wait(tr, ctx.tiers);
 	if (ctx.tiers & homes_mask(tr)) {
 		walk_places(&blocks, trim_home, &ctx);
-		tr_home_trim_wait(ctx.trims);
+		tr_trim_wait(ctx.trims);
 	}
 	walk_places(&blocks, free_one, &ctx);
+	tr_trim_kick(tr);
 	/* Pairs with the acquire in have_freed(). */
 	smp_store_release(&j->freed_record, last);
 	tr_journal_recycle(tr, &blocks);	/* wakes who waits for it */

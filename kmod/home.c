@@ -158,30 +158,12 @@ bool tr_home_refill(struct terrace *tr, struct tr_tier *tier)
 
 /* --- trimming ---------------------------------------------------------------------------- */
 
-/* Trims go out together: begin with @bio NULL, add, and wait. A drive that cannot
- * trim keeps what it has; that costs room, nothing else.
- */
-void tr_home_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio)
-{
-	if (!tier->missing && bdev_max_discard_sectors(tier->bdev))
-		__blkdev_issue_discard(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
-				       (sector_t)n * TERRACE_BLOCK_SECTORS, GFP_NOIO, bio);
-}
-
-void tr_home_trim_wait(struct bio *bio)
-{
-	if (!bio)
-		return;
-	submit_bio_wait(bio);
-	bio_put(bio);
-}
-
 void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n)
 {
 	struct bio *bio = NULL;
 
-	tr_home_trim(tier, index, n, &bio);
-	tr_home_trim_wait(bio);
+	tr_trim(tier, index, n, &bio);
+	tr_trim_wait(bio);		/* not trimmed, it only costs room */
 	tr_space_put(tr, tier, index, n);
 }
 

@@ -545,6 +545,7 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 		list_del(&ready->list);
 		if (!tier->chunks[ready->chunk->number].used)
 			tier->free_shelves++;
+		tier->chunks[ready->chunk->number].flags |= TR_CHUNK_STALE;	/* owners, table */
 		spin_unlock_irq(&tier->lock);
 		shelf_free(tr, ready);
 	} while (1);

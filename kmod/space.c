@@ -15,7 +15,10 @@
 
 #include "terrace.h"
 
-#define CHUNK_MEMORY	(PAGE_SIZE + sizeof(struct tr_chunk))
+static u32 chunk_memory(const struct tr_chunk *chunk)
+{
+	return PAGE_SIZE + sizeof(*chunk) + (chunk->stale ? TR_CHUNK_WORDS * sizeof(u64) : 0);
+}
 
 /* The array of chunks is replaced when the tier grows (tr_space_grow): it is
  * looked at under tier->lock, load_mutex or RCU.
@@ -78,6 +81,8 @@ static struct tr_chunk *chunk_create(struct tr_tier *tier, u32 number)
 	BUILD_BUG_ON(2 * TR_CHUNK_WORDS * sizeof(u64) > PAGE_SIZE);
 	chunk->used = (u64 *)get_zeroed_page(GFP_NOIO | __GFP_NOFAIL);
 	chunk->committed = chunk->used + TR_CHUNK_WORDS;
+	if (tier->kind == TERRACE_KIND_SLOTS && tr_trimmable(tier))	/* or without */
+		chunk->stale = kcalloc(TR_CHUNK_WORDS, sizeof(u64), GFP_NOIO | __GFP_NOWARN);
 	INIT_LIST_HEAD(&chunk->dirty);
 	chunk->tier = tier;
 	chunk->number = number;
@@ -89,6 +94,7 @@ static void chunk_free(struct tr_chunk *chunk)
 	if (!chunk)
 		return;
 	free_page((unsigned long)chunk->used);
+	kfree(chunk->stale);
 	kfree(chunk);
 }
 
@@ -136,7 +142,7 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 		atomic64_sub(sizeof(*delta), &tr->memory);
 		kfree(delta);
 	}
-	atomic64_add(CHUNK_MEMORY, &tr->memory);
+	atomic64_add(chunk_memory(chunk), &tr->memory);
 	return chunk;
 }
 
@@ -222,9 +228,9 @@ static u64 tier_evict(struct terrace *tr, struct tr_tier *tier, u64 bytes, u8 mi
 			tier->chunks[c].chunk = NULL;
 		spin_unlock_irq(&tier->lock);
 		if (chunk) {
+			atomic64_sub(chunk_memory(chunk), &tr->memory);
+			freed += chunk_memory(chunk);
 			chunk_free(chunk);
-			atomic64_sub(CHUNK_MEMORY, &tr->memory);
-			freed += CHUNK_MEMORY;
 		}
 		cond_resched();
 	}
@@ -275,8 +281,12 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 
 	lockdep_assert_held(&tier->lock);
 	bits_set(chunk->used, i, n, false);
+	if (chunk->stale)
+		bitmap_set((unsigned long *)chunk->stale, i, n);
 	info->used -= n;
 	info->flags &= ~TR_CHUNK_VAIN;
+	info->flags |= TR_CHUNK_STALE;
+	WRITE_ONCE(tier->stale, true);
 	tier->free_blocks += n;
 	WRITE_ONCE(tier->releases, tier->releases + 1);
 	if (!info->used && tier->kind == TERRACE_KIND_SHELVES && !tr_shelf_is_open__f(tier, chunk->number))
@@ -309,9 +319,19 @@ void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n)
 	spin_unlock_irqrestore(&tier->lock, flags);
 }
 
+void tr_space_trimmed(struct tr_tier *tier, struct tr_chunk *chunk, u32 i, u32 n)
+{
+	spin_lock_irq(&tier->lock);
+	space_release__f(tier, chunk, i, n);
+	bitmap_clear((unsigned long *)chunk->stale, i, n);
+	WRITE_ONCE(tier->trimming, tier->trimming - n);
+	spin_unlock_irq(&tier->lock);
+}
+
 u64 tr_space_used(const struct tr_tier *tier)
 {
-	u64 used = tier->data_blocks - READ_ONCE(tier->free_blocks) - READ_ONCE(tier->ready_blocks);
+	u64 used = tier->data_blocks - READ_ONCE(tier->free_blocks) -
+		   READ_ONCE(tier->ready_blocks) - READ_ONCE(tier->trimming);
 	int cpu;
 
 	for_each_possible_cpu(cpu)
@@ -405,7 +425,8 @@ struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier)
 		    chunk_blocks(tier, number) < TERRACE_CHUNK_BLOCKS)
 			continue;
 		spin_lock_irq(&tier->lock);
-		if (tr_shelf_is_open__f(tier, number)) {
+		if (tr_shelf_is_open__f(tier, number) ||
+		    tier->chunks[number].flags & TR_CHUNK_TRIMMING) {
 			spin_unlock_irq(&tier->lock);
 			continue;
 		}
@@ -495,6 +516,9 @@ bool tr_space_tight(struct terrace *tr)
 
 		if (tier->missing)
 			continue;
+		/* What is being trimmed comes back (trim.c). */
+		if (READ_ONCE(tier->trimming) || READ_ONCE(tier->trimming_shelf))
+			return false;
 		if (tier->kind == TERRACE_KIND_SLOTS &&
 		    (READ_ONCE(tier->nr_ready) || refill_wanted(tier)))
 			return false;
@@ -533,6 +557,7 @@ int tr_space_init(struct terrace *tr, struct tr_tier *tier)
 	xa_init(&tier->deltas);
 	tier->nr_chunks = DIV_ROUND_UP_ULL(tier->data_blocks, TERRACE_CHUNK_BLOCKS);
 	tier->ready_max = ready_max(tier->data_blocks);
+	tier->trim_from = tier->nr_chunks;
 	tier->chunks = kvcalloc(tier->nr_chunks, sizeof(*tier->chunks), GFP_KERNEL);
 	tier->cpu_run = alloc_percpu(struct tr_run);
 	tier->epoch_cpu = alloc_percpu(struct tr_epoch_cpu);
@@ -565,6 +590,8 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	for (c = tier->data_blocks >> TERRACE_CHUNK_SHIFT; c < blocks >> TERRACE_CHUNK_SHIFT; c++)
 		if (tier->kind == TERRACE_KIND_SHELVES && !chunks[c].used)
 			tier->free_shelves++;
+	if (tier->trim_from == tier->nr_chunks)
+		tier->trim_from = DIV_ROUND_UP_ULL(blocks, TERRACE_CHUNK_BLOCKS);
 	tier->free_blocks += blocks - tier->data_blocks;
 	tier->reserve_blocks = tier->next_reserve;
 	tier->ready_max = ready_max(blocks);

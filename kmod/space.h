@@ -45,6 +45,7 @@ struct tr_chunk {
 	u8 age;				/* tick of last use */
 	bool is_dirty;
 	bool is_writing;		/* its page is on the way to disk: stays in memory */
+	u64 *stale;			/* freed and not trimmed; NULL: nobody trims here (trim.c) */
 };
 
 /* What the journal says of a chunk that is not loaded yet (recover.c). */
@@ -55,6 +56,8 @@ struct tr_chunk_delta {
 };
 
 #define TR_CHUNK_VAIN	(1u << 0)	/* the janitor could not empty it as it is */
+#define TR_CHUNK_STALE	(1u << 1)	/* something in it was freed and not trimmed */
+#define TR_CHUNK_TRIMMING (1u << 2)	/* a free shelf, not to be opened now */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */
@@ -118,6 +121,14 @@ struct tr_tier {
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
 
 	u32 orders, orders_most;	/* in flight here, and at most so far; flight_lock */
+
+	/* kinds slots and shelves (trim.c) */
+	bool stale;			/* some chunk is */
+	bool no_trim;			/* it failed */
+	bool trimming_shelf;
+	u32 trim_from;			/* of these chunks all that is free counts as stale */
+	u64 trimming;			/* slots taken from the free ones for it; lock */
+	u64 trimmed;			/* blocks since the activation */
 
 	/* kind home (home.c) */
 	u64 physical_used, physical_limit;	/* as the drive reports; limit 0: unknown */
@@ -202,8 +213,6 @@ u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
 u32 tr_home_get_wait(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
 /* Trims what was got and never became part of the map, and gives it back. Sleeps. */
 void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
-void tr_home_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio);
-void tr_home_trim_wait(struct bio *bio);
 bool tr_home_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 bool tr_home_full(const struct tr_tier *tier);	/* inside: nothing more goes there */
 u64 tr_home_surplus(const struct tr_tier *tier);	/* blocks that should go elsewhere */
@@ -212,6 +221,17 @@ int tr_home_report(struct terrace *tr, const char *number, const char *used, con
 void tr_homes_init(struct terrace *tr);
 void tr_homes_kick(struct terrace *tr);	/* trims homes that a crash left, in the background */
 void tr_homes_sweep(struct terrace *tr);	/* the same from the start */
+
+/* Discards (trim.c): begin with *@bio NULL, add, and wait. */
+void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio);
+int tr_trim_wait(struct bio *bio);
+/* May what is free on the tier be trimmed? */
+bool tr_trimmable(const struct tr_tier *tier);
+void tr_trim_kick(struct terrace *tr);	/* something became free, or may go on; never sleeps */
+void tr_trim_all(struct terrace *tr);	/* everything that is free, in the background */
+void tr_trim_init(struct terrace *tr);
+/* Slots that were taken from the free ones to trim them are free again (space.c). */
+void tr_space_trimmed(struct tr_tier *tier, struct tr_chunk *chunk, u32 i, u32 n);
 
 /* Reading of packs (unpack.c). */
 int tr_packing_init(struct terrace *tr);

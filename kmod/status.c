@@ -239,6 +239,11 @@ static u64 tier_padding(struct terrace *tr, struct tr_tier *tier)
 	return READ_ONCE(tier->padding);
 }
 
+static u64 tier_trimmed(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->trimmed);
+}
+
 /* --- the tables ---------------------------------------------------------- */
 
 #define NUMBER(file, in_status, fn) \
@@ -289,6 +294,7 @@ struct tr_word tr_tier_words[] = {
 	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),
 	NUMBER("unit_blocks", NULL, tier_unit),
 	NUMBER("padding_blocks", " padding=", tier_padding),
+	NUMBER("trimmed_blocks", " trimmed=", tier_trimmed),
 	NUMBER("physical_used", " physical=", tier_physical_used),
 	NUMBER("physical_limit", "/", tier_physical_limit),
 	{}
@@ -299,6 +305,8 @@ bool tr_word_applies(const struct tr_word *word, const struct tr_tier *tier)
 	if (word->number == tier_free_shelves || word->number == tier_unit ||
 	    word->number == tier_padding)
 		return tier->kind == TERRACE_KIND_SHELVES;
+	if (word->number == tier_trimmed)
+		return tier->kind != TERRACE_KIND_HOME;
 	if (word->number == tier_physical_used || word->number == tier_physical_limit)
 		return tier->kind == TERRACE_KIND_HOME;
 	return true;
@@ -371,7 +379,11 @@ int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result,
 		tr_homes_sweep(tr);
 		return 0;
 	}
-	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n, physical n used limit, trim_homes",
+	if (argc == 1 && !strcmp(argv[0], "trim")) {
+		tr_trim_all(tr);
+		return 0;
+	}
+	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n, physical n used limit, trim, trim_homes",
 	      tr->name, argv[0]);
 	return -EINVAL;
 }

@@ -437,6 +437,7 @@ struct terrace {
 	struct work_struct refill_work;
 	struct work_struct evict_work;
 	struct work_struct sweep_work;		/* home.c */
+	struct delayed_work trim_work;
 	void *move_area;		/* move.c: kept for the next; xchg */
 	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas */
 	wait_queue_head_t flight_wait;

@@ -19,6 +19,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_JANITOR_LOW]	= { "janitor_low", 0, 999, 950 },
 	[TR_TUNE_THROTTLE_US]	= { "throttle_us", 0, 1000000, 5000 },
 	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
+	[TR_TUNE_TRIM_MS]	= { "trim_ms", 0, 3600000, 0 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
 	[TR_TUNE_ORDERS_TIER0]	= { "orders_tier0", 1, 8, 2 },
 	[TR_TUNE_ORDERS_TIER1]	= { "orders_tier1", 1, 8, 2 },
@@ -70,6 +71,7 @@ int tr_tune_change(struct terrace *tr, const char *word)
 	else
 		tr_janitor_kick(tr);	/* its marks may have moved */
 	tr_flight_changed(tr);
+	tr_trim_kick(tr);
 	tr_throttle_update(tr);
 	return wrong ? -EINVAL : 0;
 }

@@ -194,6 +194,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	tr_space_start(tr);
 	tr_janitor_init(tr);
 	tr_homes_init(tr);
+	tr_trim_init(tr);
 	tr_throttle_init(tr);
 	tr_flight_init(tr);
 	init_meta_devs(tr, args);
@@ -232,6 +233,7 @@ static void free_volume(struct terrace *tr)
 		cancel_work_sync(&tr->discard_work);
 		cancel_work_sync(&tr->janitor_work);
 		cancel_work_sync(&tr->throttle.work);
+		cancel_delayed_work_sync(&tr->trim_work);
 		cancel_work_sync(&tr->refill_work);
 		cancel_work_sync(&tr->evict_work);
 		cancel_work_sync(&tr->sweep_work);
@@ -321,6 +323,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
+	cancel_delayed_work_sync(&tr->trim_work);
 	flush_work(&tr->refill_work);
 	flush_work(&tr->evict_work);
 	cancel_work_sync(&tr->sweep_work);
@@ -339,6 +342,7 @@ void tr_volume_wake(struct terrace *tr)
 		queue_work(tr->meta_wq, &tr->refill_work);
 	if (tr_writable(tr))
 		tr_homes_kick(tr);
+	tr_trim_kick(tr);
 	if (tr_writable(tr) && !list_empty(&tr->discards))
 		queue_work(tr->meta_wq, &tr->discard_work);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);

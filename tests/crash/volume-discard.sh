@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks.
-# vm: mode=functional memory=3G timeout=600
+# Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks. Again and again while trims are under way: nothing that is mapped was trimmed.
+# vm: mode=functional memory=3G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -88,3 +88,20 @@ at 8192 65536 | cmp -n 65536 - /dev/zero
 within 60 vol_down
 vol_check
 pass "nothing came back, nothing leaks"
+
+# the power goes again and again while what was discarded and overwritten is trimmed: nothing that is mapped was
+rmdrive fast
+rmdrive slow
+vol_drives 64 320 atom=4096
+vol_format --tier "optane:slots:noatomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:noatomic=${VOL_DRIVES[1]}" --journal 1M
+vol_up
+oracle_new 3
+vol_down
+oracle cuts --ledger "$LEDGER" --device "$VOL" --volume vol --table "$(vol_table trim_ms=1 commit_ms=50 stream_kb=256)" --drives fast,slow --ops 60 --suspend \
+	--weights write=40,fua=4,read=10,discard=30,flush=10 \
+	--check "LD_LIBRARY_PATH=$RAM/lib $RAM/terracectl check --full ${VOL_DRIVES[*]} > /dev/shm/checked 2>&1" \
+	--seconds 15 --seed "${SEED:-1}" > /dev/shm/cuts 2>&1 || { cat /dev/shm/cuts; tail -20 /dev/shm/checked; die "trims and power cuts"; }
+[ "$(drive_get fast discards)" -gt 50 ] || die "only $(drive_get fast discards) trims: $(cat /dev/shm/cuts)"
+dmr vol
+vol_check
+pass "trims and power cuts: $(tail -1 /dev/shm/cuts), $(drive_get fast discards) discards of the fast drive"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Discards, of a block, of ranges, of a whole sparse terabyte, come back at once, read as zeros and free their room.
+# Discards, of a block, of ranges, of a whole sparse terabyte, come back at once, read as zeros and free their room; told to, drives are trimmed.
 # vm: mode=functional memory=3G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -73,3 +73,83 @@ for i in 0 1 2 3 5 20 39; do is_zero $((i * 25 * GIB)) $((1 << 20)); done
 at $((100 * GIB)) $((256 << 10)) | cmp -n $((256 << 10)) - /dev/shm/data
 vol_down
 pass "a terabyte"
+
+# what becomes free is given back to the drives (zram, which counts what it stores)
+mkzram fastz 96
+mkzram slowz 512
+VOL_DRIVES=(/dev/ram/fastz /dev/ram/slowz)
+vol_format --tier "optane:slots:atomic=/dev/ram/fastz" --tier "hdd:shelves:atomic=/dev/ram/slowz"
+stored() { echo $(($(csd_stored "$1") >> 20)); }
+# gone DRIVE MB: it comes to store so little
+gone() {
+	local i
+	for ((i = 0; $(stored "$1") > $2; i++)); do
+		[ "$i" -lt 150 ] || die "$1 still stores $(stored "$1") MiB: $(vol_status)"
+		sleep 0.2
+	done
+}
+vol_up stream_kb=0
+head -c $((360 << 20)) /dev/zero | tr '\0' 'a' | dd of="$VOL" bs=1M oflag=direct iflag=fullblock status=none
+sync "$VOL"
+full="$(stored fastz) $(stored slowz)"
+blkdiscard -o $((2 << 20)) -l $((350 << 20)) "$VOL"
+for ((i = 0; $(used) > 4096; i++)); do
+	[ "$i" -lt 100 ] || die "$(used) blocks used after the discard"
+	sync "$VOL"
+	sleep 0.2
+done
+[ "$(stored slowz)" -gt 200 ] || die "trimmed though nobody asked for it: $(stored slowz) MiB left of $full"
+check_eq "trimmed" "$(vol_tier 0 trimmed) $(vol_tier 1 trimmed)" "0 0"
+vol_message trim
+gone fastz 30
+gone slowz 140
+pass "the message: $full MiB became $(stored fastz) $(stored slowz)"
+vol_message set trim_ms=10
+head -c $((48 << 20)) /dev/zero | tr '\0' 'b' | dd of="$VOL" bs=1M oflag=direct iflag=fullblock status=none
+sync "$VOL"
+before=$(vol_tier 0 trimmed)
+blkdiscard "$VOL"
+gone fastz 20
+[ "$(vol_tier 0 trimmed)" -gt "$before" ] || die "trim_ms=10 trimmed nothing"
+vol_message set trim_ms=1
+# nothing that is written where a trim has just been, or is, is destroyed
+oracle_new 8
+while :; do vol_message trim; sleep 0.1; done & trims=$!
+oracle_run --seed 8 --ops 1500 --threads 2 --depth 8 --max-kb 256 --max-discard-kb 8192 --weights write=40,read=10,discard=40,flush=10
+kill $trims
+wait $trims 2> /dev/null || true
+oracle_clean
+[ "$(vol_tier 0 trimmed)" -gt 20000 ] || die "only $(vol_tier 0 trimmed) blocks trimmed under load"
+trimmed=$(vol_tier 0 trimmed)
+vol_down
+vol_check
+vol_up
+oracle_clean
+vol_down
+pass "trims under load: $trimmed blocks of the fast drive"
+
+# a drive that fails to trim is not asked again, and that is all
+vol_drives 64 384
+vol_format
+drive fast error add discard 0 0
+klog_expect 'tier 0 cannot trim what is free \(-5\): it is not asked again'
+klog_allow 'drive fast'
+vol_up trim_ms=1
+dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct status=none
+sync "$VOL"
+for ((i = 0; i < 3; i++)); do
+	blkdiscard -o $((i << 18)) -l $((1 << 18)) "$VOL"
+	sync "$VOL"
+	vol_message trim
+	sleep 0.3
+done
+for ((i = 0; i < 100; i++)); do
+	! klog_has 'cannot trim' || break
+	sleep 0.1
+done
+check_eq "discards that failed" "$(drive_get fast errors)" 1
+is_zero 0 $((3 << 18))
+check_eq "mode" "$(vol_get mode)" write
+vol_down
+vol_check
+pass "a drive that cannot trim"
