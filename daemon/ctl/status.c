@@ -17,6 +17,7 @@
 #include "ask.h"
 #include "dm.h"
 #include "names.h"
+#include "status_work.h"
 #include "sysfs.h"
 #include "term.h"
 
@@ -75,6 +76,7 @@ static struct json_object *volume_json(const struct dm_volume *v)
 {
 	struct folder top = { .object = json_object_new_object(), .tiers = json_object_new_array() };
 	struct json_object *o = top.object;
+	struct status_work work;
 	char path[DM_NAME_BYTES + 16];
 
 	snprintf(path, sizeof(path), "/dev/mapper/%s", v->name);
@@ -88,6 +90,8 @@ static struct json_object *volume_json(const struct dm_volume *v)
 	snprintf(top.path, sizeof(top.path), FOLDER, v->minor);
 	sysfs_each(top.path, add_entry, &top);
 	json_object_object_add(o, "tier", top.tiers);
+	status_work_take(&work, v);
+	json_object_object_add(o, "packs", status_work_json(&work));
 	return o;
 }
 
@@ -179,6 +183,16 @@ static void print_forecast(const struct dm_volume *v, struct json_object *terrac
 		printf("  forecast: did not grow in the last %.1f hours\n", hours);
 }
 
+static void print_work(const struct dm_volume *v, struct json_object *terraced)
+{
+	char *name = sysfs_line(FOLDER "/name", v->minor);
+	struct status_work work;
+
+	status_work_take(&work, v);
+	status_work_print(&work, ask_volume(terraced, name ? name : v->name));
+	free(name);
+}
+
 static void print_volume(const struct dm_volume *v, struct json_object *terraced)
 {
 	u32 tiers = number(v, "tiers");
@@ -198,9 +212,9 @@ static void print_volume(const struct dm_volume *v, struct json_object *terraced
 		printf("  metadata mirror: %s: %s\n", strcmp(mirror, "degraded") ? mirror :
 		       term_alarm(mirror), mirror_meaning(mirror));
 	free(mirror);
-	printf("  journal %llu of %llu blocks; %llu records, %llu not durable yet; %llu regions to be written\n",
-	       number(v, "journal_used"), number(v, "journal_blocks"), number(v, "records"),
-	       number(v, "records") - number(v, "durable"), number(v, "dirty_regions"));
+	printf("  journal %llu of %llu blocks; %llu records\n", number(v, "journal_used"),
+	       number(v, "journal_blocks"), number(v, "records"));
+	print_work(v, terraced);
 	printf("  map in memory %s of %llu MiB; takes NOWAIT: ",
 	       size_text(number(v, "memory") / TERRACE_BLOCK_BYTES), number(v, "tune/memory_mb"));
 	print_word(v, "nowait", "yes");
@@ -256,8 +270,9 @@ static const char status_help[] =
 "usage: terracectl status [OPTION]... [NAME]\n"
 "\n"
 "What an active volume, or each of them, says of itself: mode, room and I/O by\n"
-"tier, hit rate, journal, mirror, days until it is full. With --json everything,\n"
-"by the words of /sys/fs/terrace, and what terraced says of it.\n"
+"tier, hit rate, journal, mirror, how well packs compress, what is pending and why\n"
+"nothing moves, days until it is full. With --json everything, by the words of\n"
+"/sys/fs/terrace, and what terraced says of it.\n"
 "\n"
 "  --socket PATH  of terraced, default " ASK_SOCKET "\n"
 "  --json         as JSON\n"

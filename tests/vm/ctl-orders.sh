@@ -32,6 +32,9 @@ same() {
 says "^$M/a: 0 blocks up, 2048 down, 0 dropped" move --to hdd $M/a
 says "^$M/a: 2048 packed$" which $M/a
 says "^$M/folder: 2048 fast$" which $M/folder
+says "^  compressed: 8 MiB in packs take [0-9.]+ MiB: 1\.[5-9][0-9] to 1$" status vol
+says "^  pending: .* .at a checkpoint.; terraced does not drive it: only the janitor moves, when room is short$" status vol
+check_eq "compression" "$(terracectl status --json vol | json "o[0]['packs']['packed_blocks'], 1.5 < o[0]['packs']['ratio'] <= 2")" "(2048, True)"
 same "after a move down"
 says "^$M/a: 2048 blocks up, 0 down, 0 dropped" move --to 0 $M/a
 says "^$M/a: 2048 fast, with its packed original$" which $M/a
