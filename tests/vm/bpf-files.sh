@@ -40,7 +40,7 @@ cat > $CONF <<-TEXT
 	dead_wait_ms = 200
 	evaluate = yes
 TEXT
-rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr A-Z a-z | sed 's/ \?cap_/,+/g; s/^,//')
+rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr '[:upper:]' '[:lower:]' | sed 's/ \?cap_/,+/g; s/^,//')
 follow() {
 	: > $LOG
 	# no more rights than its unit gives

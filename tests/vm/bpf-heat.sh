@@ -101,7 +101,7 @@ stop
 
 # ---- with no more rights than its unit gives, a flood between two drains is thinned, slow reads are not ----
 config 1000 bpf
-rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr A-Z a-z | sed 's/ \?cap_/,+/g; s/^,//')
+rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr '[:upper:]' '[:lower:]' | sed 's/ \?cap_/,+/g; s/^,//')
 grep -q '^SystemCallFilter=.* bpf .*open_by_handle_at' "$TERRACE_TREE/packaging/terraced.service" || die "its unit forbids system calls of BPF"
 sense_by setpriv --bounding-set="-all,$rights" --inh-caps=-all
 rand_read 60M 200M --offset=4M --numjobs=2 &
