@@ -146,6 +146,7 @@ static int step(struct terrace *tr, struct bio *bio)
 		zero_piece(bio, nr);
 		return 0;
 	case TR_PACKED:
+		tr_count_packed(tr, &io);
 		tr_sense(tr, bio, block, nr, TERRACE_OP_READ,
 			 tr_where(tr, io.tier) | TERRACE_WHERE_PACKED | TERRACE_WHERE_SLOW);
 		return unpack_piece(tr, bio, &io, &ref, nr);

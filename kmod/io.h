@@ -11,7 +11,7 @@
 enum tr_verdict {
 	TR_GO,		/* io says where; counted in the epoch */
 	TR_ZERO,	/* a read of nothing */
-	TR_PACKED,	/* a read of packed blocks, counted in the epoch; deferred only */
+	TR_PACKED,	/* a read of packed blocks, counted in the epoch */
 	TR_ERROR,	/* tier missing, volume not writable */
 	TR_LOAD,	/* the region must be loaded, created, or looked up again */
 	TR_GROW,	/* its leaf must grow */
@@ -24,6 +24,7 @@ enum tr_verdict {
 #define TR_HOW_STREAM	(1u << 2)
 #define TR_HOW_DEFERRED	(1u << 3)	/* may end after a commit */
 #define TR_HOW_PACK	(1u << 4)	/* from the pack, even if there is a clean copy */
+#define TR_HOW_ONE	(1u << 5)	/* a read of one block: TR_PACKED may be answered by map() */
 
 /*
  * Routes up to *@nr blocks from @block, which lie in one region; *@nr becomes
@@ -32,6 +33,8 @@ enum tr_verdict {
  */
 enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
 			 struct tr_pack_ref *ref);
+/* One that is answered, in statistics. */
+void tr_count_packed(struct terrace *tr, const struct tr_io *io);
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr);
 bool tr_is_cold(struct terrace *tr, u64 block);
 

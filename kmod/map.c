@@ -34,14 +34,18 @@ static enum tr_verdict route_packed(struct terrace *tr, struct tr_io *io, u64 pl
 {
 	struct tr_tier *tier = &tr->tier[tr_place_tier(place)];
 
-	if (!(how & TR_HOW_DEFERRED))
-		return TR_LOAD;		/* not decompressed here */
+	if (!(how & (TR_HOW_DEFERRED | TR_HOW_ONE)))
+		return TR_LOAD;
 	if (unlikely(tier->missing))
 		return TR_ERROR;
-	this_cpu_inc(tr->stats->packed_reads);
-	this_cpu_inc(tr->stats->reads[tier->number]);
 	go(io, tier, TR_IO_READ, tr_place_index(place));
 	return TR_PACKED;
+}
+
+void tr_count_packed(struct terrace *tr, const struct tr_io *io)
+{
+	this_cpu_inc(tr->stats->packed_reads);
+	this_cpu_inc(tr->stats->reads[io->tier]);
 }
 
 static enum tr_verdict route_read(struct terrace *tr, struct tr_io *io, u64 place, u32 how,
@@ -301,7 +305,7 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	u32 how;
 
 	if (bio_op(bio) != REQ_OP_WRITE)
-		return 0;
+		return nr == 1 ? TR_HOW_ONE : 0;
 	how = TR_HOW_WRITE;
 	if (bio->bi_opf & REQ_FUA)
 		how |= TR_HOW_FUA;
@@ -312,18 +316,24 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	return how;
 }
 
-/* A read of one packed block that is in memory decoded is answered here. */
-static bool cached(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u64 block,
-		   u32 nr, u32 how)
+/* A read of one packed block: from memory, if it is there decoded, or by cold.c. */
+static bool packed(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u64 block)
 {
 	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
+	bool cached = tr_cached_bio(tr, bio, ref, i);
+	struct tr_cold *cold = NULL;
 
-	if (!ref->id || (how & TR_HOW_WRITE) || nr != 1 ||
-	    bio->bi_iter.bi_size != TERRACE_BLOCK_BYTES || !tr_cached_bio(tr, bio, ref, i))
+	if (!cached)
+		cold = tr_cold_begin(tr, bio, ref, i);
+	if (!cached && !cold)
 		return false;
-	this_cpu_inc(tr->stats->packed_reads);
+	tr_count_packed(tr, tr_io_of(bio));
 	tr_sense(tr, bio, block, 1, TERRACE_OP_READ,
 		 tr_where(tr, tr_place_tier(ref->place)) | TERRACE_WHERE_PACKED | TERRACE_WHERE_SLOW);
+	if (cached)
+		bio_endio(bio);
+	else
+		tr_cold_send(cold);
 	return true;
 }
 
@@ -381,11 +391,12 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		io->thread = current->pid;
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
-	default:
-		if (verdict == TR_LOAD && cached(tr, bio, &ref, block, nr, how)) {
-			bio_endio(bio);
+	case TR_PACKED:
+		if (packed(tr, bio, &ref, block))
 			return DM_MAPIO_SUBMITTED;
-		}
+		tr_io_end(io, BLK_STS_OK);
+		fallthrough;
+	default:
 		this_cpu_inc(tr->stats->deferred);
 		io->thread = current->pid;
 		tr_defer(tr, bio);

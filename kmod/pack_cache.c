@@ -23,8 +23,9 @@ void tr_index_put(struct terrace *tr, struct tr_index *index)
 		index_free(tr, index);
 }
 
-static struct tr_index *find(struct tr_packing *packing, u64 id)
+struct tr_index *tr_index_find(struct terrace *tr, u64 id)
 {
+	struct tr_packing *packing = tr->packing;
 	struct tr_index *index;
 
 	spin_lock(&packing->lock);
@@ -108,7 +109,7 @@ static int read_header(struct terrace *tr, const struct tr_pack_ref *ref, u64 pl
 
 struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 {
-	struct tr_index *index = find(tr->packing, ref->id);
+	struct tr_index *index = tr_index_find(tr, ref->id);
 	struct tr_pack_head head;
 	int err = -ENOENT;
 	void *buf;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside of pack_cache.c and unpack.c. */
+/* Inside of pack_cache.c, unpack.c, cold.c and promotion.c. */
 #ifndef DM_TERRACE_PACKING_H
 #define DM_TERRACE_PACKING_H
 
@@ -15,5 +15,20 @@ struct tr_packing {
 	wait_queue_head_t wait;
 	struct tr_promotion *promotion;
 };
+
+/* A reader's work area. */
+struct tr_unpacker {
+	struct list_head list;
+	struct tr_codec *codec;
+	void *stored, *cluster;
+	u32 from, to;			/* bytes of the run that are in stored */
+	u64 read_bytes;
+};
+
+/* Keeps it in the promotion cache, unless the blocks have left the pack. Sleeps. */
+void tr_unpack_keep(struct terrace *tr, const struct tr_pack_ref *ref, const u16 *block, u32 nr,
+		    bool plain, const void *data, u32 bytes);
+/* A block to the beginning of @bio. */
+void tr_unpack_copy(struct bio *bio, const void *data);
 
 #endif

@@ -67,6 +67,8 @@ struct tr_index {
 
 /* The index of @ref, read if need be. Sleeps; -EIO, -EBADMSG. */
 struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref);
+/* The same if it is in memory, or NULL. Never sleeps. */
+struct tr_index *tr_index_find(struct terrace *tr, u64 id);
 void tr_index_put(struct terrace *tr, struct tr_index *index);
 /* Blocks in pack @id, and its codec, if its index is in memory. */
 bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec);
@@ -128,5 +130,18 @@ u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker);
 bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i);
 /* For a bio: its first @n blocks, from block @i of the region on. */
 int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n);
+
+/* --- cold.c: one block whose index is in memory --------------------------------- */
+
+struct tr_cold;
+
+/* For block @i of the region, all that @bio asks for, which counts in the epoch. NULL:
+ * not this way. Never sleeps. What was begun is sent, and ends the bio.
+ */
+struct tr_cold *tr_cold_begin(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref,
+			      u32 i);
+void tr_cold_send(struct tr_cold *cold);
+int tr_cold_init(void);
+void tr_cold_exit(void);
 
 #endif

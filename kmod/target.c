@@ -271,13 +271,21 @@ static struct target_type terrace_target = {
 
 static int __init terrace_init(void)
 {
-	int err = tr_sysfs_init();
+	int err = tr_cold_init();
 
 	if (err)
 		return err;
+	err = tr_sysfs_init();
+	if (err)
+		goto no_sysfs;
 	err = dm_register_target(&terrace_target);
 	if (err)
-		tr_sysfs_exit();
+		goto no_target;
+	return 0;
+no_target:
+	tr_sysfs_exit();
+no_sysfs:
+	tr_cold_exit();
 	return err;
 }
 
@@ -286,6 +294,7 @@ static void __exit terrace_exit(void)
 	dm_unregister_target(&terrace_target);
 	tr_sysfs_exit();
 	rcu_barrier();
+	tr_cold_exit();
 }
 
 module_init(terrace_init);

@@ -22,14 +22,6 @@
 #define STORED_BYTES	(256u << 10)	/* of a run, read at once */
 #define CLUSTER_BYTES	(TERRACE_BLOCK_BYTES << TERRACE_PACK_MAX_SHIFT)
 
-struct tr_unpacker {
-	struct list_head list;
-	struct tr_codec *codec;
-	void *stored, *cluster;
-	u32 from, to;			/* bytes of the run that are in stored */
-	u64 read_bytes;
-};
-
 /* --- work areas ------------------------------------------------------------------ */
 
 static void unpacker_free(struct tr_unpacker *unpacker)
@@ -258,15 +250,16 @@ static bool still_live(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
 }
 
 /* Keeps it, then looks: who changed the map before that could not find it. */
-static void keep(struct unpack *u, const u16 *block, u32 nr, bool plain, const void *data, u32 bytes)
+void tr_unpack_keep(struct terrace *tr, const struct tr_pack_ref *ref, const u16 *block, u32 nr,
+		    bool plain, const void *data, u32 bytes)
 {
 	u32 k;
 
-	if (!tr_promotion_keep(u->tr, u->ref->id, block, nr, plain, data, bytes))
+	if (!tr_promotion_keep(tr, ref->id, block, nr, plain, data, bytes))
 		return;
 	for (k = 0; k < nr; k++)
-		if (!still_live(u->tr, u->ref, block[k]))
-			tr_promotion_forget(u->tr, u->ref->id, block[k], 1);
+		if (!still_live(tr, ref, block[k]))
+			tr_promotion_forget(tr, ref->id, block[k], 1);
 }
 
 /* Blocks that are there decoded need neither index nor cluster. */
@@ -350,13 +343,15 @@ static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *cont
 		fn(context, block[k], u->unpacker->cluster + k * TERRACE_BLOCK_BYTES);
 		u->todo[block[k] / 64] &= ~(1ull << (block[k] % 64));
 		if (hot && u->use == KEEP_IN_CACHE)
-			keep(u, &block[k], 1, true, u->unpacker->cluster + k * TERRACE_BLOCK_BYTES,
-			     TERRACE_BLOCK_BYTES);
+			tr_unpack_keep(u->tr, u->ref, &block[k], 1, true,
+				       u->unpacker->cluster + k * TERRACE_BLOCK_BYTES,
+				       TERRACE_BLOCK_BYTES);
 	}
 	/* Of a raw cluster one block was read, of others their beginning. */
 	if (!entry && u->use == KEEP_IN_CACHE)
-		keep(u, where.raw ? &block[from] : block, to - from, false,
-		     u->unpacker->stored + (where.offset - u->unpacker->from), where.length);
+		tr_unpack_keep(u->tr, u->ref, where.raw ? &block[from] : block, to - from, false,
+			       u->unpacker->stored + (where.offset - u->unpacker->from),
+			       where.length);
 	if (entry)
 		tr_cached_put(u->tr, entry);
 	return 0;
@@ -437,6 +432,13 @@ static void copy_to_bio(void *context, u32 i, const void *data)
 		bio_advance_iter_single(to->bio, &iter, n);
 		done += n;
 	}
+}
+
+void tr_unpack_copy(struct bio *bio, const void *data)
+{
+	struct to_bio to = { .bio = bio };
+
+	copy_to_bio(&to, 0, data);
 }
 
 int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n)

@@ -113,6 +113,11 @@ static u32 cluster_offset(const struct shape *s, u32 cluster)
 	u32 c = cluster / TERRACE_PACK_GROUP * TERRACE_PACK_GROUP;
 	u32 offset = s->payload_at + table_u32(s->index, s->t.offset, cluster / TERRACE_PACK_GROUP);
 
+	if (!s->shift) {	/* the same, shorter: every cold read comes by */
+		for (; c < cluster; c++)
+			offset += table_u16(s->index, s->t.length, c) ?: TERRACE_BLOCK_BYTES;
+		return offset;
+	}
 	for (; c < cluster; c++)
 		offset += cluster_prefix(s, c, s->segments);
 	return offset;

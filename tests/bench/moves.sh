@@ -96,14 +96,18 @@ ns_of() { # DEVICE ARG...: of one 4 KiB read at queue depth 1
 	awk -v ios="$READS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json
 }
 cpu() {
-	local raw
+	local raw linear cold
 	mkram fast 320
 	mkram slow 512
 	dd if=/dev/zero of=/dev/ram/slow bs=1M count=512 oflag=direct status=none
 	tiers /dev/ram/fast /dev/ram/slow
 	sweep append tier_down=1 codec=lz4
-	raw=$(ns_of /dev/ram/slow)
-	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $(($(ns_of "$VOL") - raw)) ns 12000
+	# dm-linear on the same disk: the reader, io_uring, device-mapper, and the disk
+	dmc linear "0 $(blockdev --getsz /dev/ram/slow) linear /dev/ram/slow 0"
+	raw=$(ns_of /dev/ram/slow) linear=$(ns_of /dev/mapper/linear) cold=$(ns_of "$VOL")
+	dmr linear
+	figure "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns
+	bar "… above the same read through dm-linear" $((cold - linear)) ns 12000
 	vol_down
 }
 

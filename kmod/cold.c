@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A cold read, as most are: of one block, in a pack whose index is in memory.
+ * map() asks the drive for the cluster's sectors at once, and a worker is woken
+ * once, when they are there: it checks their CRC and decodes, into the reader's
+ * page where that is possible. So no submitter and no interrupt decompresses, all
+ * CPUs do, and nobody is woken only to wait for the drive.
+ *
+ * Whatever is out of the ordinary goes the deferred way (defer.c, unpack.c): several
+ * blocks, an index that must be read, no memory right now, and every failure.
+ * That way tries again, tells damage from a pack that was dropped meanwhile, and
+ * says what is wrong where; here nothing is reported and nobody gets data that
+ * failed their check.
+ *
+ * Until the worker is through, the bio counts in the epoch of the pack's tier.
+ */
+#include <linux/highmem.h>
+#include <linux/slab.h>
+
+#include "io.h"
+#include "packing.h"
+
+#define MOST_BYTES	(2 * TERRACE_BLOCK_BYTES)	/* a cluster of one block, on any sectors */
+
+struct tr_cold {
+	struct work_struct work;
+	struct terrace *tr;
+	struct bio *to;			/* the reader's */
+	struct tr_pack_ref ref;
+	struct tr_pack_where where;
+	struct tr_index *index;
+	struct tr_cached *entry;	/* in the promotion cache already: no read */
+	bool hot;
+	u32 i;
+	u32 skip;			/* bytes in front of the cluster that are read as well */
+	u64 began;
+	struct bio_vec vec;
+	struct bio bio;
+	u8 *stored;			/* MOST_BYTES, aligned to pages: some drives copy block by block */
+};
+
+static struct kmem_cache *colds, *sectors;
+
+static void cold_free(struct tr_cold *cold)
+{
+	atomic64_sub(sizeof(*cold) + MOST_BYTES, &cold->tr->memory);
+	if (cold->entry)
+		tr_cached_put(cold->tr, cold->entry);
+	tr_index_put(cold->tr, cold->index);
+	kmem_cache_free(sectors, cold->stored);
+	kmem_cache_free(colds, cold);
+}
+
+/* A cache with a constructor is not cleared for each object: the drive overwrites what
+ * is looked at.
+ */
+static void cold_made(void *object)
+{
+}
+
+int tr_cold_init(void)
+{
+	colds = kmem_cache_create("terrace_cold", sizeof(struct tr_cold), 0, 0, cold_made);
+	sectors = kmem_cache_create("terrace_cold_sectors", MOST_BYTES, TERRACE_BLOCK_BYTES, 0,
+				    cold_made);
+	if (colds && sectors)
+		return 0;
+	tr_cold_exit();
+	return -ENOMEM;
+}
+
+void tr_cold_exit(void)
+{
+	kmem_cache_destroy(colds);
+	kmem_cache_destroy(sectors);
+}
+
+/* --- decoding, in a worker -------------------------------------------------------- */
+
+static const void *stored(const struct tr_cold *cold)
+{
+	return cold->entry ? tr_cached_data(cold->entry) : cold->stored + cold->skip;
+}
+
+/* One in eight is enough for a mean. */
+static bool is_timed(const struct tr_cold *cold)
+{
+	return cold->i % 8 == 0;
+}
+
+static int decode_to(struct tr_cold *cold, void *to, const struct tr_codec_ops *ops, void *context)
+{
+	u64 began = is_timed(cold) ? ktime_get_ns() : 0;
+	int err = tr_pack_decode(cold->index->data, &cold->where, stored(cold), to, ops, context);
+
+	if (!err && began)
+		tr_promotion_spent(cold->tr, true, ktime_get_ns() - began);
+	return err;
+}
+
+/* Through a work area: what has neighbours in its cluster, needs a state, or is kept
+ * decoded (the reader may write to its page meanwhile).
+ */
+static int decode_aside(struct tr_cold *cold, const struct tr_codec_ops *ops)
+{
+	struct tr_unpacker *unpacker = tr_unpacker_get(cold->tr);
+	const void *data = unpacker->cluster + cold->where.slot * TERRACE_BLOCK_BYTES;
+	u16 block = cold->i;
+	int err = decode_to(cold, unpacker->cluster, ops, unpacker->codec);
+
+	if (!err) {
+		tr_unpack_copy(cold->to, data);
+		if (cold->hot)
+			tr_unpack_keep(cold->tr, &cold->ref, &block, 1, true, data, TERRACE_BLOCK_BYTES);
+	}
+	tr_unpacker_put(cold->tr, unpacker);
+	return err;
+}
+
+static int decode(struct tr_cold *cold)
+{
+	struct bio_vec to = bio_iovec(cold->to);
+	struct tr_pack_head head;
+	void *page;
+	int err;
+
+	tr_pack_head(cold->index->data, &head);
+	if (cold->where.nr_slots > 1 || cold->hot || to.bv_len < TERRACE_BLOCK_BYTES ||
+	    head.codec == TERRACE_CODEC_ZSTD)
+		return decode_aside(cold, tr_codec_ops(head.codec));
+	page = kmap_local_page(to.bv_page);
+	err = decode_to(cold, page + to.bv_offset, tr_codec_ops(head.codec), NULL);
+	kunmap_local(page);
+	flush_dcache_page(to.bv_page);
+	return err;
+}
+
+/* As much of the cluster as was read. */
+static void keep(struct tr_cold *cold)
+{
+	u16 block[1 << TERRACE_PACK_MAX_SHIFT] = { cold->i };
+	u32 from, to;
+
+	if (cold->entry || !tr_tune(cold->tr, TR_TUNE_CACHE_MB))
+		return;
+	tr_pack_filled(&cold->where, &from, &to);
+	if (cold->where.nr_slots > 1)
+		tr_pack_members(cold->index->data, cold->where.cluster, block);
+	tr_unpack_keep(cold->tr, &cold->ref, cold->where.raw ? &block[from] : block, to - from, false,
+		       stored(cold), cold->where.length);
+}
+
+static void cold_fn(struct work_struct *work)
+{
+	struct tr_cold *cold = container_of(work, struct tr_cold, work);
+	struct terrace *tr = cold->tr;
+	struct bio *bio = cold->to;
+	int err = blk_status_to_errno(cold->bio.bi_status);
+
+	bio_uninit(&cold->bio);
+	if (!err)
+		err = decode(cold);
+	if (!err)
+		keep(cold);
+	cold_free(cold);
+	if (!err) {
+		bio_endio(bio);		/* leaves the epoch */
+		return;
+	}
+	tr_io_end(tr_io_of(bio), BLK_STS_OK);
+	tr_defer(tr, bio);
+}
+
+/* --- asking, in map() ------------------------------------------------------------- */
+
+static void cold_end_io(struct bio *bio)
+{
+	struct tr_cold *cold = container_of(bio, struct tr_cold, bio);
+
+	if (!bio->bi_status) {
+		this_cpu_inc(cold->tr->stats->pack_reads);
+		if (is_timed(cold))
+			tr_promotion_spent(cold->tr, false, ktime_get_ns() - cold->began);
+	}
+	queue_work(cold->tr->io_wq, &cold->work);
+}
+
+/* Adds the sectors that hold the cluster. They do not fit: false. */
+static bool add_sectors(struct tr_cold *cold, const struct tr_tier *tier)
+{
+	u32 sector = bdev_logical_block_size(tier->bdev), end;
+
+	end = min_t(u32, round_up(cold->where.offset + cold->where.length, sector),
+		    cold->ref.blocks * TERRACE_BLOCK_BYTES);
+	cold->skip = cold->where.offset % sector;
+	end -= cold->where.offset - cold->skip;
+	if (end > MOST_BYTES)
+		return false;
+	cold->bio.bi_iter.bi_sector = tier->data_sector +
+		tr_place_index(cold->ref.place) * TERRACE_BLOCK_SECTORS +
+		(cold->where.offset - cold->skip) / SECTOR_SIZE;
+	__bio_add_page(&cold->bio, virt_to_page(cold->stored), end, offset_in_page(cold->stored));
+	return true;
+}
+
+/* With its buffer; GFP_NOWAIT, for who may not sleep. */
+static struct tr_cold *cold_new(void)
+{
+	struct tr_cold *cold = kmem_cache_alloc(colds, GFP_NOWAIT | __GFP_NOWARN);
+
+	if (!cold)
+		return NULL;
+	cold->stored = kmem_cache_alloc(sectors, GFP_NOWAIT | __GFP_NOWARN);
+	if (cold->stored)
+		return cold;
+	kmem_cache_free(colds, cold);
+	return NULL;
+}
+
+struct tr_cold *tr_cold_begin(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref,
+			      u32 i)
+{
+	const u32 bytes = sizeof(struct tr_cold) + MOST_BYTES;
+	struct tr_cold *cold;
+
+	if (atomic64_read(&tr->memory) + bytes > tr_memory_limit(tr))
+		return NULL;
+	cold = cold_new();
+	if (!cold)
+		return NULL;
+	cold->index = tr_index_find(tr, ref->id);
+	if (!cold->index) {
+		kmem_cache_free(sectors, cold->stored);
+		kmem_cache_free(colds, cold);
+		return NULL;
+	}
+	atomic64_add(bytes, &tr->memory);
+	cold->tr = tr;
+	cold->to = bio;
+	cold->ref = *ref;
+	cold->i = i;
+	cold->hot = false;
+	cold->entry = NULL;
+	INIT_WORK(&cold->work, cold_fn);
+	return cold;
+}
+
+void tr_cold_send(struct tr_cold *cold)
+{
+	struct tr_tier *tier = &cold->tr->tier[tr_place_tier(cold->ref.place)];
+	bool found = tr_pack_find(cold->index->data, cold->i, &cold->where);
+
+	bio_init(&cold->bio, tier->bdev, &cold->vec, 1,
+		 REQ_OP_READ | (cold->to->bi_opf & (REQ_SYNC | REQ_PRIO | REQ_NOWAIT)));
+	if (found)
+		cold->entry = tr_promotion_find(cold->tr, cold->ref.id, cold->i, false,
+						cold->where.length, &cold->hot);
+	if (cold->entry)
+		this_cpu_inc(cold->tr->stats->cache_hits);
+	if (cold->entry || !found || !add_sectors(cold, tier)) {
+		/* The index is given back where one may sleep. */
+		if (!cold->entry)
+			cold->bio.bi_status = BLK_STS_RESOURCE;
+		queue_work(cold->tr->io_wq, &cold->work);
+		return;
+	}
+	if (is_timed(cold))
+		cold->began = ktime_get_ns();
+	cold->bio.bi_ioprio = cold->to->bi_ioprio;
+	cold->bio.bi_end_io = cold_end_io;
+	submit_bio_noacct(&cold->bio);
+}
