@@ -107,6 +107,7 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	struct tr_order *order = kvcalloc(nr, sizeof(*order), GFP_NOIO);
 	struct tr_order *one[1];
 	s64 moved = 0;
+	int err = 0;
 	u32 k;
 
 	if (!order)
@@ -124,11 +125,13 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 		tr_orders_run(tr, one, 1);
 		if (!order[k].result.error)	/* nothing written: dead packs were dropped */
 			moved += order[k].result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;
-		if (order[k].result.error == -ENOSPC)
+		else
+			err = order[k].result.error;
+		if (err == -ENOSPC)
 			break;
 	}
 	kvfree(order);
-	return moved;
+	return moved ?: err;
 }
 
 static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose)
@@ -146,7 +149,7 @@ static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, cons
 	return moved;
 }
 
-s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 {
 	s64 moved, packs;
 	u64 *loose;
@@ -170,4 +173,19 @@ s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	if (moved > 0 || packs > 0)
 		return max_t(s64, moved, 0) + max_t(s64, packs, 0);
 	return moved ?: packs;
+}
+
+/* One after the other: two that begin in the last free shelf may both not end there,
+ * and neither's would become free.
+ */
+s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	s64 moved;
+
+	mutex_lock(&tier->clean_mutex);
+	WRITE_ONCE(tier->cleaning, true);
+	moved = clean_shelf(tr, tier, chunk);
+	WRITE_ONCE(tier->cleaning, false);
+	mutex_unlock(&tier->clean_mutex);
+	return moved;
 }

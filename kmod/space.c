@@ -551,6 +551,7 @@ int tr_space_init(struct terrace *tr, struct tr_tier *tier)
 {
 	spin_lock_init(&tier->lock);
 	mutex_init(&tier->load_mutex);
+	mutex_init(&tier->clean_mutex);
 	mutex_init(&tier->open_mutex);
 	INIT_LIST_HEAD(&tier->dirty_chunks);
 	INIT_LIST_HEAD(&tier->full_shelves);

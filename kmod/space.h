@@ -117,6 +117,8 @@ struct tr_tier {
 	u32 free_shelves;		/* chunks with nothing used in them */
 	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
+	struct mutex clean_mutex;	/* one shelf is cleaned at a time */
+	bool cleaning;			/* … and now one is */
 	struct mutex open_mutex;	/* opening and closing shelves; taking and sweeping homes */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
 

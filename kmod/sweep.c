@@ -50,6 +50,7 @@ struct sweep {
 	void *data;			/* the window, then its pieces one behind the other */
 	u64 *loose;			/* what the map says are loose blocks of the shelf */
 	s64 moved;
+	bool busy;			/* somebody else is at work on a region */
 	struct tr_move move[REGIONS];	/* by number */
 	struct piece piece[WINDOW];	/* by offset */
 };
@@ -141,6 +142,7 @@ static void begin(struct sweep *s)
 
 	for (m = 0; m < s->nr_moves; m++) {
 		s->move[m].err = tr_move_begin(s->tr, &s->move[m]);
+		s->busy |= s->move[m].err == -EBUSY;
 		if (!s->move[m].err && s->tr->high_places)
 			tr_region_grow(s->tr, s->move[m].region, 0, true);
 	}
@@ -493,6 +495,8 @@ s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loo
 		s->chunk = chunk;
 		s->loose = loose;
 		err = sweep_all(s, owner);
+		if (!err && s->busy)
+			err = -EBUSY;
 		moved = s->moved ?: err;
 	}
 	if (s)

@@ -11,6 +11,7 @@
  * LOCK TABLE (outer first; irq = taken with interrupts off)
  *   resize_mutex      one change of a size at a time; dmsetup message
  *   checkpoint_mutex  one checkpoint at a time; taken in worker context
+ *   tier->clean_mutex one shelf is cleaned at a time; worker context
  *   tier->open_mutex  opening and closing shelves, taking homes while others are
  *                     swept; worker context
  *   load_mutex[]      one load per region at a time (by hash); worker context
