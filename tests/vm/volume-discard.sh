@@ -89,20 +89,20 @@ gone() {
 	done
 }
 vol_up stream_kb=0
-head -c $((360 << 20)) /dev/zero | tr '\0' 'a' | dd of="$VOL" bs=1M oflag=direct iflag=fullblock status=none
+head -c $((200 << 20)) /dev/zero | tr '\0' 'a' | dd of="$VOL" bs=1M oflag=direct iflag=fullblock status=none
 sync "$VOL"
 full="$(stored fastz) $(stored slowz)"
-blkdiscard -o $((2 << 20)) -l $((350 << 20)) "$VOL"
+blkdiscard -o $((2 << 20)) -l $((190 << 20)) "$VOL"
 for ((i = 0; $(used) > 4096; i++)); do
 	[ "$i" -lt 100 ] || die "$(used) blocks used after the discard"
 	sync "$VOL"
 	sleep 0.2
 done
-[ "$(stored slowz)" -gt 200 ] || die "trimmed though nobody asked for it: $(stored slowz) MiB left of $full"
+[ "$(stored slowz)" -gt 70 ] || die "trimmed though nobody asked for it: $(stored slowz) MiB left of $full"
 check_eq "trimmed" "$(vol_tier 0 trimmed) $(vol_tier 1 trimmed)" "0 0"
 vol_message trim
 gone fastz 30
-gone slowz 140
+gone slowz 60
 pass "the message: $full MiB became $(stored fastz) $(stored slowz)"
 vol_message set trim_ms=10
 head -c $((48 << 20)) /dev/zero | tr '\0' 'b' | dd of="$VOL" bs=1M oflag=direct iflag=fullblock status=none
@@ -115,7 +115,7 @@ vol_message set trim_ms=1
 # nothing that is written where a trim has just been, or is, is destroyed
 oracle_new 8
 while :; do vol_message trim; sleep 0.1; done & trims=$!
-oracle_run --seed 8 --ops 1500 --threads 2 --depth 8 --max-kb 256 --max-discard-kb 8192 --weights write=40,read=10,discard=40,flush=10
+oracle_run --seed 8 --ops 1000 --threads 2 --depth 8 --max-kb 256 --max-discard-kb 8192 --weights write=40,read=10,discard=40,flush=10
 kill $trims
 wait $trims 2> /dev/null || true
 oracle_clean
