@@ -175,17 +175,19 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	return moved ?: packs;
 }
 
-/* One after the other: two that begin in the last free shelf may both not end there,
- * and neither's would become free.
+/*
+ * There is always a shelf that can be emptied, if there was one at the start: others
+ * than cleaning leave the last free shelf alone, cleaning goes one by one, and begins
+ * with none that does not fit the room there is. If it is stopped midway (an order is at
+ * work on a region), what is left of that shelf still fits.
  */
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 {
-	s64 moved;
+	s64 moved = -ENOSPC;
 
 	mutex_lock(&tier->clean_mutex);
-	WRITE_ONCE(tier->cleaning, true);
-	moved = clean_shelf(tr, tier, chunk);
-	WRITE_ONCE(tier->cleaning, false);
+	if (tr_shelf_takes(tier, READ_ONCE(tier->chunks[chunk].used)))
+		moved = clean_shelf(tr, tier, chunk);
 	mutex_unlock(&tier->clean_mutex);
 	return moved;
 }

@@ -218,11 +218,23 @@ void tr_rescue(struct terrace *tr, struct bio *bio)
 
 /* --- no room --------------------------------------------------------------------------- */
 
-/* Full for good, as far as can be known: nothing is being freed either. */
+/* Full for good, as far as can be known: nothing is being freed either, and no order
+ * holds what the janitor would empty.
+ */
 static bool hopeless(struct terrace *tr)
 {
 	return !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) &&
-	       !tr_frees_pending(tr) && tr_janitor_gave_up(tr);
+	       !tr_frees_pending(tr) && !atomic_read_acquire(&tr->orders_at_work) &&
+	       tr_janitor_gave_up(tr);
+}
+
+/* Who waits has the janitor look again. (Who begins to wait now asks for that himself.) */
+void tr_orders_ended(struct terrace *tr)
+{
+	atomic64_inc(&tr->orders_ended);
+	atomic_dec_return_release(&tr->orders_at_work);
+	if (tr_room_is_waited_for(tr))
+		queue_work(tr->meta_wq, &tr->refill_work);
 }
 
 void tr_defer_room(struct terrace *tr, struct bio *bio)

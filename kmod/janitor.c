@@ -362,9 +362,10 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	}
 }
 
+/* What it may have failed for has changed: room, or orders that held regions. */
 static u64 releases(struct terrace *tr)
 {
-	u64 sum = 1;
+	u64 sum = 1 + atomic64_read(&tr->orders_ended);
 	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++)

@@ -181,20 +181,6 @@ static void copy_index(struct terrace *tr, struct tr_order_state *s)
 	s->index_place = tr_place(0, index);
 }
 
-/*
- * The last free shelves are for cleaning, or nothing would ever be free again. Nor
- * may others fill the shelf that cleaning has open while there is no further one:
- * what is emptied next may need all that is left of it.
- */
-static bool may_open_shelf(const struct tr_order_state *s, const struct tr_tier *tier)
-{
-	if (s->move.chunk != TR_ANY_CHUNK || tr_shelf_may_open(tier, TR_APPEND_WRITES))
-		return true;
-	return READ_ONCE(tier->shelf[TR_APPEND_MOVES]) &&
-	       READ_ONCE(tier->free_shelves) >= (tier->reserve_blocks >= TERRACE_CHUNK_BLOCKS) +
-						READ_ONCE(tier->cleaning);
-}
-
 static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		      struct tr_order_area *area, struct terrace_result *result)
 {
@@ -204,7 +190,10 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	int err = -ENOSPC;
 
 	for (tries = 0; tries < 2 && err; tries++) {
-		if (!may_open_shelf(s, tier) || tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
+		/* The last free shelves are for cleaning, or nothing would ever be free again. */
+		if (s->move.chunk == TR_ANY_CHUNK && !tr_shelf_spares(tier, n))
+			return -ENOSPC;
+		if (tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
 			return -ENOSPC;
 		if (tr_shelf_get_run(tr, tier, n, &s->index))
 			err = 0;

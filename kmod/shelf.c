@@ -213,6 +213,21 @@ u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who)
 	return room;
 }
 
+bool tr_shelf_spares(struct tr_tier *tier, u32 n)
+{
+	u32 keep = tier->reserve_blocks / TERRACE_CHUNK_BLOCKS;
+
+	return READ_ONCE(tier->free_shelves) >= keep + (tr_shelf_room(tier, TR_APPEND_MOVES) < n);
+}
+
+bool tr_shelf_takes(struct tr_tier *tier, u32 n)
+{
+	/* A pack that does not fit what is left of a shelf goes to the next one whole. */
+	u32 need = n + n / TERRACE_OWNERS_PER_BLOCK + 1 + min_t(u32, n, TERRACE_REGION_BLOCKS);
+
+	return READ_ONCE(tier->free_shelves) || tr_shelf_room(tier, TR_APPEND_MOVES) >= need;
+}
+
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 {
 	unsigned long flags;

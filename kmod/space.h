@@ -118,7 +118,6 @@ struct tr_tier {
 	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex clean_mutex;	/* one shelf is cleaned at a time */
-	bool cleaning;			/* … and now one is */
 	struct mutex open_mutex;	/* opening and closing shelves; taking and sweeping homes */
 	struct xarray deltas;		/* chunk number -> tr_chunk_delta, after recovery */
 
@@ -172,6 +171,10 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 /* Blocks that the open shelf can still give out, 0: there is none. */
 u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
 /* All @n in one piece for a move, or none: then the next shelf may have room. */
+/* May a run of @n blocks be appended that is not cleaning's? It leaves that its reserve. */
+bool tr_shelf_spares(struct tr_tier *tier, u32 n);
+/* Is there room to clean a shelf with @n blocks to its end? */
+bool tr_shelf_takes(struct tr_tier *tier, u32 n);
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 /* The unit that is padded to now; 1: room is short. */
 u32 tr_shelf_unit(const struct tr_tier *tier);

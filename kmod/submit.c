@@ -166,10 +166,12 @@ static void worker_fn(struct work_struct *work)
 	/* A suspended volume keeps its orders for later. */
 	while (worker - control->worker < at_work(control) && !READ_ONCE(control->paused) &&
 	       take_batch(control, worker)) {
+		atomic_inc(&tr->orders_at_work);
 		tr_orders_run(tr, worker->batch, worker->nr);
 		try_again(tr, worker->batch, worker->nr);
 		for (k = 0; k < worker->nr; k++)
 			wait_for_region(control, worker->batch[k]);
+		tr_orders_ended(tr);
 		end_batch(control, worker);
 	}
 	tr_work_normally();

@@ -182,6 +182,7 @@ bool tr_rescuable(const struct tr_io *io, const struct bio *bio, blk_status_t st
 void tr_rescue(struct terrace *tr, struct bio *bio);
 void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
 void tr_room_made(struct terrace *tr);
+void tr_orders_ended(struct terrace *tr);	/* a batch that was at work */
 void tr_requeue_waiters(struct terrace *tr);
 bool tr_room_is_waited_for(struct terrace *tr);
 bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
@@ -422,6 +423,8 @@ struct terrace {
 	void *owner_blocks;		/* TR_OWNER_BURST, and padding */
 	void *zeros;			/* TR_MOST_UNIT blocks, for padding */
 
+	atomic_t orders_at_work;	/* batches: they hold regions and room */
+	atomic64_t orders_ended;	/* batches */
 	atomic64_t next_pack;		/* id of the next pack */
 	struct tr_control *control;	/* NULL: it could not be made; RCU */
 	struct tr_ranges *ranges;	/* pins and hints, NULL: none; RCU */
