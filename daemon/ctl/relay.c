@@ -112,10 +112,14 @@ int relay_find(struct relay *relay, const char *name)
 	snprintf(relay->name, sizeof(relay->name), "%s", name);
 	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", name);
 	relay->begun = !dm_table_line(relay->below, &line);
-	if (relay->begun)
+	if (relay->begun) {
+		/* Loaded and never resumed, by one that was killed: they hold devices. */
+		dm_clear(relay->name);
+		dm_clear(relay->below);
 		r = recall(relay);
-	else
+	} else {
 		r = dm_named(&v, name);
+	}
 	if (relay->begun && r)
 		ctl_error("'%s' is there, but " FOLDER "/%s.relay is not: it was not made by terracectl",
 			  relay->below, name);

@@ -13,7 +13,7 @@ mkram third 384
 mkram other 448
 mkram plain 80
 mkram small 16
-for n in 1 2 3; do mkram spare$n 16; done
+for n in 1 2 3 4; do mkram spare$n 16; done
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 64M
 vol_up commit_ms=200
 PLAIN=/dev/mapper/plain
@@ -160,6 +160,19 @@ for n in 1 2 3; do
 	[ ! -e /dev/mapper/vol-terrace ] || die "vol-terrace is still there"
 	kill -0 "$load" || { cat /dev/shm/load; die "the load has ended"; }
 done
+# ... killed after it loaded the volume's new table: that holds the device
+{
+	terracectl list --json | json "o[0]['uuid'] + ' $(sectors $VOL)'"
+	dmsetup table vol | cut -d' ' -f4-
+} > /dev/shm/relay
+DM_DISABLE_UDEV=1 dmsetup create vol-terrace --notable
+becomes vol-terrace "0 $(sectors $VOL) error"
+cp /dev/shm/relay /run/terrace/vol.relay
+dmsetup load vol --table "0 $(sectors $VOL) linear /dev/ram/spare4 0"
+n=$(dmsetup table vol | cut -d' ' -f5)
+says "tier $n of volume 'vol' is /dev/ram/spare4" add vol --yes --tier hdd:slots=/dev/ram/spare4
+check_eq "tiers" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace $((n + 1))"
+is_volume
 pass "add, killed"
 
 # ---- Ctrl-C undoes
