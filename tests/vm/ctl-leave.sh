@@ -162,13 +162,13 @@ for n in 1 2 3; do
 done
 # ... killed after it loaded the volume's new table: that holds the device
 {
-	terracectl list --json | json "o[0]['uuid'] + ' $(sectors $VOL)'"
+	terracectl list --json | json "o[0]['uuid'] + ' $(sectors "$VOL")'"
 	dmsetup table vol | cut -d' ' -f4-
 } > /dev/shm/relay
 DM_DISABLE_UDEV=1 dmsetup create vol-terrace --notable
-becomes vol-terrace "0 $(sectors $VOL) error"
+becomes vol-terrace "0 $(sectors "$VOL") error"
 cp /dev/shm/relay /run/terrace/vol.relay
-dmsetup load vol --table "0 $(sectors $VOL) linear /dev/ram/spare4 0"
+dmsetup load vol --table "0 $(sectors "$VOL") linear /dev/ram/spare4 0"
 n=$(dmsetup table vol | cut -d' ' -f5)
 says "tier $n of volume 'vol' is /dev/ram/spare4" add vol --yes --tier hdd:slots=/dev/ram/spare4
 check_eq "tiers" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace $((n + 1))"
