@@ -228,7 +228,11 @@ static bool hopeless(struct terrace *tr)
 	       tr_janitor_gave_up(tr);
 }
 
-/* Who waits has the janitor look again. (Who begins to wait now asks for that himself.) */
+/*
+ * Who waits has the janitor look again. (Who begins to wait now asks for that himself.)
+ * First the count, then, with release, that nobody is at work: hopeless(), which acquires
+ * that, cannot take a verdict from before the orders' end for one from after it.
+ */
 void tr_orders_ended(struct terrace *tr)
 {
 	atomic64_inc(&tr->orders_ended);

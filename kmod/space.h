@@ -170,11 +170,11 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 		 u64 *index);
 /* Blocks that the open shelf can still give out, 0: there is none. */
 u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
-/* All @n in one piece for a move, or none: then the next shelf may have room. */
 /* May a run of @n blocks be appended that is not cleaning's? It leaves that its reserve. */
 bool tr_shelf_spares(struct tr_tier *tier, u32 n);
 /* Is there room to clean a shelf with @n blocks to its end? */
 bool tr_shelf_takes(struct tr_tier *tier, u32 n);
+/* All @n in one piece for a move, or none: then the next shelf may have room. */
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 /* The unit that is padded to now; 1: room is short. */
 u32 tr_shelf_unit(const struct tr_tier *tier);
