@@ -22,6 +22,7 @@
 
 #define MOST_BYTES	(2 * TERRACE_BLOCK_BYTES)	/* a cluster of one block, on any sectors */
 
+/* In front of the tr_io of the reader's bio: nothing to allocate but the sectors. */
 struct tr_cold {
 	struct work_struct work;
 	struct terrace *tr;
@@ -39,39 +40,35 @@ struct tr_cold {
 	u8 *stored;			/* MOST_BYTES, aligned to pages: some drives copy block by block */
 };
 
-static struct kmem_cache *colds, *sectors;
+const size_t tr_per_bio_bytes = sizeof(struct tr_cold) + sizeof(struct tr_io);
 
-static void cold_free(struct tr_cold *cold)
+static struct kmem_cache *sectors;
+
+static void cold_end(struct tr_cold *cold)
 {
-	atomic64_sub(sizeof(*cold) + MOST_BYTES, &cold->tr->memory);
+	atomic64_sub(MOST_BYTES, &cold->tr->memory);
 	if (cold->entry)
 		tr_cached_put(cold->tr, cold->entry);
 	tr_index_put(cold->tr, cold->index);
 	kmem_cache_free(sectors, cold->stored);
-	kmem_cache_free(colds, cold);
 }
 
 /* A cache with a constructor is not cleared for each object: the drive overwrites what
  * is looked at.
  */
-static void cold_made(void *object)
+static void sectors_made(void *object)
 {
 }
 
 int tr_cold_init(void)
 {
-	colds = kmem_cache_create("terrace_cold", sizeof(struct tr_cold), 0, 0, cold_made);
 	sectors = kmem_cache_create("terrace_cold_sectors", MOST_BYTES, TERRACE_BLOCK_BYTES, 0,
-				    cold_made);
-	if (colds && sectors)
-		return 0;
-	tr_cold_exit();
-	return -ENOMEM;
+				    sectors_made);
+	return sectors ? 0 : -ENOMEM;
 }
 
 void tr_cold_exit(void)
 {
-	kmem_cache_destroy(colds);
 	kmem_cache_destroy(sectors);
 }
 
@@ -162,7 +159,7 @@ static void cold_fn(struct work_struct *work)
 		err = decode(cold);
 	if (!err)
 		keep(cold);
-	cold_free(cold);
+	cold_end(cold);
 	if (!err) {
 		bio_endio(bio);		/* leaves the epoch */
 		return;
@@ -203,38 +200,22 @@ static bool add_sectors(struct tr_cold *cold, const struct tr_tier *tier)
 	return true;
 }
 
-/* With its buffer; GFP_NOWAIT, for who may not sleep. */
-static struct tr_cold *cold_new(void)
-{
-	struct tr_cold *cold = kmem_cache_alloc(colds, GFP_NOWAIT | __GFP_NOWARN);
-
-	if (!cold)
-		return NULL;
-	cold->stored = kmem_cache_alloc(sectors, GFP_NOWAIT | __GFP_NOWARN);
-	if (cold->stored)
-		return cold;
-	kmem_cache_free(colds, cold);
-	return NULL;
-}
-
 struct tr_cold *tr_cold_begin(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref,
 			      u32 i)
 {
-	const u32 bytes = sizeof(struct tr_cold) + MOST_BYTES;
-	struct tr_cold *cold;
+	struct tr_cold *cold = dm_per_bio_data(bio, tr_per_bio_bytes);
 
-	if (atomic64_read(&tr->memory) + bytes > tr_memory_limit(tr))
-		return NULL;
-	cold = cold_new();
-	if (!cold)
+	if (atomic64_read(&tr->memory) + MOST_BYTES > tr_memory_limit(tr))
 		return NULL;
 	cold->index = tr_index_find(tr, ref->id);
-	if (!cold->index) {
-		kmem_cache_free(sectors, cold->stored);
-		kmem_cache_free(colds, cold);
+	if (!cold->index)
+		return NULL;
+	cold->stored = kmem_cache_alloc(sectors, GFP_NOWAIT | __GFP_NOWARN);
+	if (!cold->stored) {
+		tr_index_put(tr, cold->index);
 		return NULL;
 	}
-	atomic64_add(bytes, &tr->memory);
+	atomic64_add(MOST_BYTES, &tr->memory);
 	cold->tr = tr;
 	cold->to = bio;
 	cold->ref = *ref;

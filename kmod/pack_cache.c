@@ -3,7 +3,9 @@
  * Indexes of packs in memory: what makes a cold read one read. An index is
  * the pack's header, read from its copy on the fastest tier or, if there is
  * none or it is damaged, from the shelf; it proves itself by id, place and
- * CRC. Least recently used ones leave when the map's memory limit is reached.
+ * CRC. When the map's memory limit is reached, the oldest leaves that was not used since
+ * eviction last came by: so a reader writes nothing that is shared but the index's own
+ * counter.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -14,7 +16,7 @@
 static void index_free(struct terrace *tr, struct tr_index *index)
 {
 	atomic64_sub(sizeof(*index) + index->bytes, &tr->memory);
-	kvfree(index);
+	kvfree_rcu(index, rcu);
 }
 
 void tr_index_put(struct terrace *tr, struct tr_index *index)
@@ -25,16 +27,15 @@ void tr_index_put(struct terrace *tr, struct tr_index *index)
 
 struct tr_index *tr_index_find(struct terrace *tr, u64 id)
 {
-	struct tr_packing *packing = tr->packing;
 	struct tr_index *index;
 
-	spin_lock(&packing->lock);
-	index = xa_load(&packing->indexes, id);
-	if (index) {
-		refcount_inc(&index->users);
-		list_move_tail(&index->lru, &packing->lru);
-	}
-	spin_unlock(&packing->lock);
+	rcu_read_lock();
+	index = xa_load(&tr->packing->indexes, id);
+	if (index && !refcount_inc_not_zero(&index->users))
+		index = NULL;		/* just evicted */
+	rcu_read_unlock();
+	if (index && !READ_ONCE(index->used))
+		WRITE_ONCE(index->used, true);
 	return index;
 }
 
@@ -53,6 +54,7 @@ static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, 
 	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, GFP_NOIO | __GFP_NOFAIL);
 
 	refcount_set(&index->users, 1);
+	index->used = false;
 	index->id = id;
 	index->bytes = bytes;
 	memcpy(index->data, data, bytes);
@@ -155,20 +157,39 @@ bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec)
 	return index;
 }
 
+/* The oldest, taken out of the cache; NULL: there is none. *@spared: it was used, and as
+ * @may_spare says stays once more.
+ */
+static struct tr_index *take_oldest(struct tr_packing *packing, bool may_spare, bool *spared)
+{
+	struct tr_index *index;
+
+	spin_lock(&packing->lock);
+	index = list_first_entry_or_null(&packing->lru, struct tr_index, lru);
+	*spared = index && may_spare && READ_ONCE(index->used);
+	if (*spared) {
+		WRITE_ONCE(index->used, false);
+		list_move_tail(&index->lru, &packing->lru);
+	} else if (index) {
+		forget__f(packing, index);
+	}
+	spin_unlock(&packing->lock);
+	return index;
+}
+
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes)
 {
-	struct tr_packing *packing = tr->packing;
+	/* Each once, at most: readers may be quicker than we are. */
+	u64 spare = READ_ONCE(tr->packing->bytes) / sizeof(struct terrace_pack_disk);
 	struct tr_index *index;
 	u64 freed = 0;
+	bool spared;
 
-	while (freed < bytes) {
-		spin_lock(&packing->lock);
-		index = list_first_entry_or_null(&packing->lru, struct tr_index, lru);
-		if (index)
-			forget__f(packing, index);
-		spin_unlock(&packing->lock);
-		if (!index)
-			break;
+	while (freed < bytes && (index = take_oldest(tr->packing, spare, &spared))) {
+		if (spared) {
+			spare--;
+			continue;
+		}
 		freed += index->bytes;
 		tr_index_put(tr, index);
 	}

@@ -6,9 +6,11 @@
 #include "packs.h"
 
 struct tr_packing {
-	spinlock_t lock;		/* all of these; never taken with interrupts off */
+	spinlock_t lock;		/* all of these; never taken with interrupts off. Indexes are
+					 * found without it, under RCU
+					 */
 	struct xarray indexes;		/* pack id -> tr_index */
-	struct list_head lru;		/* of them */
+	struct list_head lru;		/* of them: the oldest first, for eviction to look at */
 	u64 bytes;
 	struct list_head idle;		/* unpackers */
 	u32 nr_unpackers, max_unpackers;

@@ -58,8 +58,12 @@ const struct tr_codec_ops *tr_codec_ops(u32 kind);	/* NULL for NONE */
 /* --- pack_cache.c: indexes of packs in memory -------------------------------- */
 
 struct tr_index {
-	struct list_head lru;
+	union {
+		struct list_head lru;
+		struct rcu_head rcu;	/* once nobody uses it */
+	};
 	refcount_t users;
+	bool used;			/* since eviction last came by; written lock-free */
 	u64 id;
 	u32 bytes;
 	u8 data[] __aligned(8);	/* the header, parsed */
@@ -134,6 +138,9 @@ int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref 
 /* --- cold.c: one block whose index is in memory --------------------------------- */
 
 struct tr_cold;
+
+/* What a bio of the volume carries: a tr_cold, and behind it, next to the bio, a tr_io. */
+extern const size_t tr_per_bio_bytes;
 
 /* For block @i of the region, all that @bio asks for, which counts in the epoch. NULL:
  * not this way. Never sleeps. What was begun is sent, and ends the bio.

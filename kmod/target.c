@@ -85,7 +85,7 @@ static int terrace_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->num_write_zeroes_bios = 1;
 	ti->flush_supported = true;
 	ti->discards_supported = true;
-	ti->per_io_data_size = sizeof(struct tr_io);
+	ti->per_io_data_size = tr_per_bio_bytes;
 	return 0;
 }
 
