@@ -49,8 +49,9 @@ int tr_order_check(const struct terrace_move *ask)
 		return -EINVAL;
 	if (ask->mode == TERRACE_MOVE_CLEAN && (!tr_bits_none(ask->up) || ask->tier_up))
 		return -EINVAL;
-	if ((ask->mode == TERRACE_MOVE_DROP || ask->mode == TERRACE_MOVE_SCRUB) &&
-	    (ask->tier_up || ask->tier_down))
+	if ((ask->mode == TERRACE_MOVE_DROP || ask->mode == TERRACE_MOVE_SCRUB) && ask->tier_up)
+		return -EINVAL;
+	if (ask->mode == TERRACE_MOVE_DROP && ask->tier_down)
 		return -EINVAL;
 	if (ask->mode == TERRACE_MOVE_RAISE && ask->tier_down)
 		return -EINVAL;
@@ -81,7 +82,7 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 
 	if (!tr_writable(tr))
 		return -EROFS;
-	if (ask->mode == TERRACE_MOVE_CLEAN) {
+	if (tr_order_of_shelf(ask)) {
 		err = tier_usable(tr, ask->tier_down, TERRACE_KIND_SHELVES);
 		if (!err && ask->region >= tr->tier[ask->tier_down].nr_chunks)
 			err = -ERANGE;
@@ -402,26 +403,29 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 	return s;
 }
 
-static bool is_clean(const struct tr_order *order)
+/* Cleaning a shelf is many orders of regions: clean.c gives them. */
+static int clean(struct terrace *tr, struct tr_order *order)
 {
-	return order->ask.mode == TERRACE_MOVE_CLEAN;
+	s64 moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region);
+
+	order->result.down = max_t(s64, moved, 0);
+	return min_t(s64, moved, 0);
 }
 
-/* A shelf's order is many of regions: clean.c gives them. */
-static void clean(struct terrace *tr, struct tr_order *order)
+static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 {
 	struct terrace_result *result = &order->result;
-	s64 moved;
 	int err;
 
 	result_begin(order);
 	err = possible(tr, order);
-	moved = err ? 0 : tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region);
-	if (!err && moved < 0)
-		err = moved;
-	result->down = max_t(s64, moved, 0);
+	if (!err && order->ask.mode == TERRACE_MOVE_CLEAN)
+		err = clean(tr, order);
+	else if (!err)
+		err = tr_order_scrub_shelf(tr, order);
 	result->error = err;
 	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM :
+			 result->unreadable ? TERRACE_RESULT_PARTLY :
 			 err ? TERRACE_RESULT_FAILED : TERRACE_RESULT_DONE;
 }
 
@@ -458,7 +462,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	u32 k;
 
 	for (k = 0; k < nr; k++)
-		state[k] = is_clean(order[k]) ? NULL : begin(tr, order[k]);
+		state[k] = tr_order_of_shelf(&order[k]->ask) ? NULL : begin(tr, order[k]);
 	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);
 	for (k = 0; k < nr; k++) {
 		if (!state[k])
@@ -491,8 +495,8 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		kvfree(state[k]);
 	}
 	for (k = 0; k < nr; k++) {
-		if (is_clean(order[k]))
-			clean(tr, order[k]);
+		if (tr_order_of_shelf(&order[k]->ask))
+			run_of_shelf(tr, order[k]);
 		order[k]->result.nanoseconds = ktime_get_ns() - order[k]->submitted;
 	}
 	memalloc_noio_restore(noio);

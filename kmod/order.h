@@ -20,6 +20,13 @@ struct tr_order {
 	struct list_head list;
 };
 
+/* Does `region` name a shelf of tier_down? */
+static inline bool tr_order_of_shelf(const struct terrace_move *ask)
+{
+	return ask->mode == TERRACE_MOVE_CLEAN ||
+	       (ask->mode == TERRACE_MOVE_SCRUB && ask->tier_down);
+}
+
 /* May @ask be carried out on this volume at all? 0 or -EINVAL: malformed. */
 int tr_order_check(const struct terrace_move *ask);
 /* Carries out @nr orders, at most TR_ORDER_MOST; each has its result then. Sleeps. */

@@ -4,9 +4,15 @@
  * packs is read, its checksums verified, and decoded. Blocks loose on shelves, or at
  * home, have no checksum: for them it is whether the drive can read them.
  *
+ * And of a shelf: is its owner table, which says whose the loose blocks on it are if the
+ * map is lost, as it was written? A shelf that is open, or was when the power went, has
+ * none, or only parts of one: no damage, its owner blocks serve (shelf.c).
+ *
  * Nothing is changed. A block that is moved or written meanwhile is read where it
  * was, which tells as much of the drive.
  */
+#include <linux/slab.h>
+
 #include "order_state.h"
 
 static void forget_block(void *context, u32 i, const void *data)
@@ -111,4 +117,51 @@ int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	}
 	result->unreadable += scrub_places(tr, order, s);
 	return result->unreadable ? -EIO : 0;
+}
+
+/* --- shelves ------------------------------------------------------------------------ */
+
+/* 0: good; -ENOENT: no part of a table; -EIO. */
+static int scrub_table_block(struct terrace *tr, struct tr_tier *tier, u64 index, void *buf,
+			     u64 *owner)
+{
+	struct tr_table head;
+	int err = tr_rw(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS, buf,
+			TERRACE_BLOCK_BYTES, REQ_OP_READ);
+
+	if (!err)
+		err = tr_table_decode(buf, &head, owner, tr_place(tier->number, index),
+				      tr->super.volume_uuid);
+	if (err == -ENODATA || err == -ESTALE)
+		return -ENOENT;
+	return err ? -EIO : 0;
+}
+
+int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order)
+{
+	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
+	u64 first = ((order->ask.region + 1) << TERRACE_CHUNK_SHIFT) - TERRACE_TABLE_BLOCKS;
+	struct terrace_result *result = &order->result;
+	void *buf = kvmalloc(2 * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	u32 k, absent = 0;
+
+	static_assert(TERRACE_TABLE_OWNERS * sizeof(u64) <= TERRACE_BLOCK_BYTES);
+	if (!buf)
+		return -ENOMEM;
+	tr_flight_enter(tr, BIT(tier->number));
+	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+		int err = scrub_table_block(tr, tier, first + k, buf, buf + TERRACE_BLOCK_BYTES);
+
+		absent += err == -ENOENT;
+		if (err == -EIO && !result->unreadable++)
+			result->bad_block = first + k;
+	}
+	tr_flight_leave(tr, BIT(tier->number));
+	kvfree(buf);
+	result->read_bytes[tier->number] = TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES;
+	if (!result->unreadable)
+		return absent ? -ENOENT : 0;
+	DMERR_LIMIT("%s: owner table of shelf %llu of tier %u: %u blocks are bad, the first is block %llu",
+		    tr->name, order->ask.region, tier->number, result->unreadable, result->bad_block);
+	return -EIO;
 }

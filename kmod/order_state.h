@@ -98,6 +98,8 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 void tr_order_snapshot(struct tr_order_state *s);
 /* -EIO: result->unreadable blocks are. */
 int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s);
+/* The owner table of a shelf. -EIO: result->unreadable blocks are bad; -ENOENT: it has none. */
+int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order);
 
 /* --- order_commit.c --------------------------------------------------------------- */
 

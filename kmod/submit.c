@@ -72,8 +72,7 @@ void tr_workers_flush(struct tr_control *control)
 /* The same region, or the same shelf: one after the other, as they were given. */
 static bool same_object(const struct terrace_move *a, const struct terrace_move *b)
 {
-	return a->region == b->region &&
-	       (a->mode == TERRACE_MOVE_CLEAN) == (b->mode == TERRACE_MOVE_CLEAN);
+	return a->region == b->region && tr_order_of_shelf(a) == tr_order_of_shelf(b);
 }
 
 static bool is_taken__f(const struct tr_control *control, const struct terrace_move *ask)

@@ -34,7 +34,11 @@
  *   DROP    gives clean slots back: those of the blocks not in `up`. No data
  *           are read or written. codec, level, shift and tiers are not used.
  *   SCRUB   reads and verifies the region's packs, reads its blocks that are
- *           loose on shelves or at home, and changes nothing.
+ *           loose on shelves or at home, and changes nothing. With tier_down
+ *           (of shelves, not 0) `region` is the number of a shelf there, and
+ *           its owner table is verified: EIO, `unreadable` blocks of it are
+ *           bad, `bad_block` is the first, a block of the tier; ENOENT: the
+ *           shelf has none, as while it is open.
  * What is not used is zero. codec, level and shift say how the pack that is
  * written is compressed: level 0 is the codec's default, shift 0, 2 or 4 means
  * clusters of 1, 4 or 16 blocks. `warm` says which blocks of a cluster come

@@ -32,6 +32,7 @@ int orders_open(struct orders *o, const struct dm_volume *v)
 		return r;
 	}
 	o->tail = o->ring->consumed;
+	o->most = o->hello.max_orders < ORDERS_UNDER_WAY ? o->hello.max_orders : ORDERS_UNDER_WAY;
 	fcntl(o->fd, F_SETFL, O_RDWR | O_NONBLOCK);	/* for reading events */
 	return 0;
 }
@@ -117,10 +118,10 @@ static int submit(struct orders *o, struct terrace_move *move, u32 nr)
 static int feed(struct orders *o, int (*next)(void *ctx, struct terrace_move *), void *ctx, bool *more)
 {
 	struct terrace_move move[ORDERS_UNDER_WAY];
-	u32 most = o->hello.max_orders < ORDERS_UNDER_WAY ? o->hello.max_orders : ORDERS_UNDER_WAY, nr = 0;
+	u32 nr = 0;
 	int r = 1, err;
 
-	while (o->under_way < most && !interrupt_seen()) {
+	while (o->under_way < o->most && !interrupt_seen()) {
 		memset(&move[nr], 0, sizeof(move[nr]));
 		r = next(ctx, &move[nr]);
 		if (r <= 0)

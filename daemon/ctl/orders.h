@@ -16,7 +16,7 @@ struct orders {
 	const struct terrace_ring *ring;
 	u64 tail, cookie;
 	u64 live[ORDERS_UNDER_WAY];	/* cookies; 0: free */
-	u32 under_way;
+	u32 under_way, most;		/* 1 to ORDERS_UNDER_WAY; may be lowered after orders_open() */
 };
 
 /* 0, or -errno after a message; then nothing is open. */

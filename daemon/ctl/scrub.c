@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * terracectl scrub: reads all packs of a volume in use and verifies their
- * checksums, reads what is loose on shelves or at home; changes nothing.
+ * checksums, reads what is loose on shelves or at home, verifies the owner tables of
+ * shelves; changes nothing.
+ *
+ * With --limit one order is under way at a time, and each waits until those before it,
+ * by what they were to read, have had their time: so it is never faster than that, by
+ * more than a region.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "args.h"
+#include "interrupt.h"
 #include "names.h"
 #include "tally.h"
 #include "term.h"
+#include "terrace_format.h"
+#include "tiers.h"
 
 #define AT_ONCE	64	/* regions asked for */
 #define REGION_BLOCKS (TERRACE_REGION_WORDS * 64)
@@ -24,6 +33,13 @@ struct scrub {
 	u64 next, have;		/* region[] begins at next - have … */
 	u32 at;
 	u64 packs, blocks;
+	struct ctl_tier tiers[TERRACE_MAX_TIERS];
+	u32 nr_tiers, tier;	/* whose shelves come next … */
+	u64 shelf;
+	u64 first_table;	/* cookie of the first of these orders, 0: none yet */
+	u64 tables, bad_tables;
+	u64 limit;		/* bytes per second, 0: none */
+	u64 free_at;		/* … then the next order may be given: nanoseconds */
 	struct json_object *bad;	/* NULL: as text */
 };
 
@@ -60,6 +76,67 @@ static bool has_loose(const struct terrace_region *region)
 	return false;
 }
 
+/* What a scrub of it makes the drives read: packs as a whole. */
+static u64 bytes_of(const struct terrace_region *region)
+{
+	u64 blocks = 0;
+
+	for (u32 k = 0; k < 8; k++)
+		blocks += region->pack_blocks[k];
+	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
+		blocks += (u64)__builtin_popcountll(region->present[w] & ~region->fast[w]);
+	return blocks * TERRACE_BLOCK_BYTES;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
+}
+
+static void pace(struct scrub *s, u64 bytes)
+{
+	const struct timespec step = { .tv_nsec = 50000000 };
+	u64 now = now_ns();
+
+	if (!s->limit)
+		return;
+	while (now < s->free_at && !interrupt_seen()) {
+		struct timespec rest = { .tv_nsec = (long)(s->free_at - now) };
+
+		nanosleep(s->free_at - now < (u64)step.tv_nsec ? &rest : &step, NULL);
+		now = now_ns();
+	}
+	s->free_at = (now > s->free_at ? now : s->free_at) + bytes * 1000 / (s->limit / 1000000);
+}
+
+/* How many tables a tier may have, that an order can name. */
+static u64 nr_tables(const struct scrub *s, u32 tier)
+{
+	const struct ctl_tier *t = &s->tiers[tier];
+
+	return tier && !t->missing && t->kind == TERRACE_KIND_SHELVES ? t->blocks / TERRACE_CHUNK_BLOCKS : 0;
+}
+
+/* Tables of shelves, when all regions have been. */
+static int next_table(struct scrub *s, struct terrace_move *move)
+{
+	if (!s->first_table)
+		s->first_table = s->orders.cookie + 1;	/* which it will get */
+	for (; s->tier < s->nr_tiers; s->tier++, s->shelf = 0) {
+		if (s->shelf == nr_tables(s, s->tier))
+			continue;
+		pace(s, TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES);
+		*move = (struct terrace_move){
+			.region = s->shelf++, .tier_down = s->tier, .mode = TERRACE_MOVE_SCRUB,
+		};
+		return 1;
+	}
+	return 0;
+}
+
 static int next_order(void *ctx, struct terrace_move *move)
 {
 	struct scrub *s = ctx;
@@ -68,8 +145,10 @@ static int next_order(void *ctx, struct terrace_move *move)
 		if (s->at == s->have) {
 			int r = s->next < s->orders.hello.regions ? load(s) : 0;
 
-			if (r || s->at == s->have)
+			if (r)
 				return r;
+			if (s->at == s->have)
+				return next_table(s, move);
 		}
 		for (; s->at < s->have; s->at++) {
 			const struct terrace_region *region = &s->region[s->at];
@@ -81,6 +160,7 @@ static int next_order(void *ctx, struct terrace_move *move)
 			s->packs += region->nr_packs;
 			for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
 				s->blocks += (u64)__builtin_popcountll(region->packed[w]);
+			pace(s, bytes_of(region));
 			*move = (struct terrace_move){ .region = region->region, .mode = TERRACE_MOVE_SCRUB };
 			s->at++;
 			return 1;
@@ -88,11 +168,32 @@ static int next_order(void *ctx, struct terrace_move *move)
 	}
 }
 
+static void table_ended(struct scrub *s, const struct terrace_result *result)
+{
+	u64 nth = result->cookie - s->first_table;
+	u32 tier = 0;
+
+	while (tier < s->nr_tiers && nth >= nr_tables(s, tier))
+		nth -= nr_tables(s, tier++);
+	for (u32 t = 0; t < TERRACE_MAX_TIERS; t++)
+		s->tally.read_bytes += result->read_bytes[t];
+	s->tables += !result->error;
+	if (!result->error || result->error == -ENOENT)
+		return;
+	s->bad_tables++;
+	ctl_error("shelf %llu of tier %u: its owner table %s", (unsigned long long)result->region, tier,
+		  result->unreadable ? "is damaged" : orders_strerror(result->error));
+}
+
 static void order_ended(void *ctx, const struct terrace_result *result)
 {
 	struct scrub *s = ctx;
 	struct json_object *o;
 
+	if (s->first_table && result->cookie >= s->first_table) {
+		table_ended(s, result);
+		return;
+	}
 	tally_add(&s->tally, result);
 	if (!result->unreadable)
 		return;
@@ -120,18 +221,22 @@ static int report(struct scrub *s, int err)
 		json_object_object_add(o, "packs", json_object_new_uint64(s->packs));
 		json_object_object_add(o, "packed_blocks", json_object_new_uint64(s->blocks));
 		json_object_object_add(o, "unreadable_blocks", json_object_new_uint64(s->tally.unreadable));
+		json_object_object_add(o, "read_bytes", json_object_new_uint64(s->tally.read_bytes));
+		json_object_object_add(o, "tables", json_object_new_uint64(s->tables));
+		json_object_object_add(o, "bad_tables", json_object_new_uint64(s->bad_tables));
 		json_object_object_add(o, "complete", json_object_new_boolean(!err));
 		json_object_object_add(o, "bad", s->bad);
 		ctl_json_print(o);
 	} else {
-		printf("%llu packs with %llu live blocks read, %llu blocks cannot be read\n",
+		printf("%llu packs with %llu live blocks read, %llu blocks cannot be read; %llu tables of shelves, %llu bad\n",
 		       (unsigned long long)s->packs, (unsigned long long)s->blocks,
-		       (unsigned long long)s->tally.unreadable);
+		       (unsigned long long)s->tally.unreadable, (unsigned long long)(s->tables + s->bad_tables),
+		       (unsigned long long)s->bad_tables);
 	}
-	return err || s->tally.failed || s->tally.unreadable ? CTL_PROBLEM : CTL_OK;
+	return err || s->tally.failed || s->tally.unreadable || s->bad_tables ? CTL_PROBLEM : CTL_OK;
 }
 
-static int scrub_volume(const struct dm_volume *v, bool json)
+static int scrub_volume(const struct dm_volume *v, u64 limit, bool json)
 {
 	struct scrub *s = ctl_alloc(sizeof(*s));
 	int r = orders_open(&s->orders, v);
@@ -141,6 +246,10 @@ static int scrub_volume(const struct dm_volume *v, bool json)
 		return CTL_PROBLEM;
 	}
 	tally_init(&s->tally);
+	s->nr_tiers = tiers_read(v, s->tiers);
+	s->limit = limit;
+	if (limit)
+		s->orders.most = 1;
 	if (json)
 		s->bad = json_object_new_array();
 	r = orders_run(&s->orders, next_order, order_ended, s);
@@ -152,14 +261,16 @@ static int scrub_volume(const struct dm_volume *v, bool json)
 }
 
 static const char scrub_help[] =
-"usage: terracectl scrub [--json] NAME\n"
+"usage: terracectl scrub [--limit MB] [--json] NAME\n"
 "\n"
-"Reads every pack of a volume in use, decompresses it and verifies its sums;\n"
-"changes nothing. Blocks that are not packed have no checksum: terracectl check\n"
-"judges the metadata, reading the device (dd) finds media errors. Ctrl-C stops.\n"
+"Reads every pack of a volume in use, decompresses it and verifies its sums, and\n"
+"the owner tables of shelves; changes nothing. Blocks that are not packed have no\n"
+"checksum: terracectl check judges the metadata, reading the device (dd) finds\n"
+"media errors. Ctrl-C stops.\n"
 "\n"
-"  --json    as JSON\n"
-"  --help    this text\n"
+"  --limit MB  read no more than MB megabytes per second\n"
+"  --json      as JSON\n"
+"  --help      this text\n"
 "\n"
 "Exit status: 0 all packs are good, 1 some are not, or stopped, 2 wrong usage.\n"
 "\n"
@@ -168,14 +279,26 @@ static const char scrub_help[] =
 
 static int scrub_run(const struct ctl_command *cmd, int argc, char **argv)
 {
+	const char *limit = NULL;
 	bool json = false;
-	const struct args_option options[] = { { .name = "json", .flag = &json }, { .name = NULL } };
+	const struct args_option options[] = {
+		{ .name = "limit", .text = &limit },
+		{ .name = "json", .flag = &json },
+		{ .name = NULL },
+	};
 	struct dm_volume v;
+	u64 mb = 0;
+	char *end;
 	int r = args_one_volume(cmd, argc, argv, options);
 
 	if (r != ARGS_GO_ON)
 		return r;
-	return dm_named(&v, argv[optind]) ? CTL_PROBLEM : scrub_volume(&v, json);
+	if (limit) {
+		mb = strtoull(limit, &end, 10);
+		if (*end || !mb || mb > 1000000)
+			return ctl_usage(cmd, "--limit %s: megabytes per second, from 1 to 1000000", limit);
+	}
+	return dm_named(&v, argv[optind]) ? CTL_PROBLEM : scrub_volume(&v, mb * 1000000, json);
 }
 
 const struct ctl_command ctl_scrub_command = {

@@ -136,7 +136,14 @@ pass "top, report"
 
 # ---- scrub: a damaged pack is found
 terracectl move --to hdd $M > /dev/null
-says "^[0-9]+ packs with [0-9]+ live blocks read, 0 blocks cannot be read$" scrub vol
+says "^[0-9]+ packs with [0-9]+ live blocks read, 0 blocks cannot be read; [0-9]+ tables of shelves, 0 bad$" scrub vol
+# within a limit: all that was read before the last region has had its time
+began=$(date +%s%3N)
+bytes=$(terracectl scrub --json --limit 4 vol | json "o['read_bytes']")
+took=$(($(date +%s%3N) - began))
+[ "$bytes" -gt 7000000 ] || die "a scrub read $bytes bytes of 16 MiB that compress by half"
+[ $((took * 4000)) -ge $((bytes - 4300000)) ] || die "$bytes bytes within $took ms, at 4 MB/s"
+refuses 2 "limit 0: megabytes per second" scrub --limit 0 vol
 read -r place blocks <<< "$(umount $M; vol_down; terracectl dump --json packs "${VOL_DRIVES[@]}" | json "[(p['place'], p['blocks']) for p in o['items'] if p['item'] == 'pack' and p['tier'] == 1][0]" | tr -d '(,)')"
 start=$(terracectl dump --json super "${VOL_DRIVES[@]}" | json "[i for i in o['items'] if i['item'] == 'label' and i['tier'] == 1][0]['data_start']")
 dd if=/dev/urandom of="${VOL_DRIVES[1]}" bs=4k seek=$((start + place + blocks - 1)) count=1 oflag=direct conv=notrunc status=none

@@ -22,8 +22,24 @@ pass "ENOSPC, and nothing lost"
 # what is there can be overwritten and read; a reopened full volume is still sound
 vol_down
 vol_check
+start=$(terracectl dump --json super "${VOL_DRIVES[@]}" |
+	/usr/bin/python3 -ISc 'import json, sys; print(*[i["data_start"] for i in json.load(sys.stdin)["items"] if i["item"] == "label" and i["tier"] == 1])')
 vol_up stream_kb=0
 oracle_clean
+# a scrub verifies the owner tables of the shelves that are full
+said=$(terracectl scrub vol) || die "scrub: $said"
+[[ $said =~ ", 0 blocks cannot be read; "[1-9][0-9]*" tables of shelves, 0 bad" ]] || die "scrub: $said"
+# put FILE SHELF: as the sixth block of its table
+put() { dd if="$1" of="${VOL_DRIVES[1]}" bs=4k seek=$((start + ($2 + 1) * 16384 - 33 + 5)) oflag=direct conv=notrunc status=none; }
+for k in 0 1 2; do
+	dd if="${VOL_DRIVES[1]}" of=/dev/shm/table$k bs=4k skip=$((start + (k + 1) * 16384 - 33 + 5)) count=1 iflag=direct status=none
+	(head -c 2000 /dev/shm/table$k; echo damaged; tail -c +2009 /dev/shm/table$k) > /dev/shm/damaged
+	put /dev/shm/damaged $k
+done
+klog_expect 'owner table of shelf \d+ of tier 1: 1 blocks are bad, the first is block \d+'
+expect_fail "shelf [0-2] of tier 1: its owner table is damaged" terracectl scrub vol
+for k in 0 1 2; do put /dev/shm/table$k $k; done
+pass "owner tables of shelves scrubbed"
 # discards make room again
 oracle_run --seed 5 --ops 20 --max-discard-kb 131072 --weights discard=1
 vol_message checkpoint
