@@ -9,6 +9,7 @@
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
  *	orders DEVICE bad
  *	orders DEVICE uring
+ *	orders DEVICE cancel
  *	orders DEVICE summary REGION...
  *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear [SECONDS]
  *	orders DEVICE events SECONDS
@@ -20,9 +21,11 @@
  * move prints the result, one name=value per word; exit status 1 if it failed.
  * sweep gives the same order to COUNT regions in batches and prints the sums
  * and how long all of it took.
- * RANGES: 0-99,200,512-1023 or all. random gives orders of every mode, in
- * batches of 1 to 16, with random bitmaps, and prints how they ended. bad
- * gives malformed ones; each must be refused. uring tests io_uring commands, claim who may drive. hold
+ * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to the
+ * first REGIONS, at most 256, and prints how they ended; executed are those that
+ * found something to do. bad
+ * gives malformed ones; each must be refused. uring tests io_uring commands, cancel (on a
+ * suspended volume, whose orders wait) that they can be taken back, claim who may drive. hold
  * makes it the driver until it is killed. range keeps a hint
  * for SECONDS; events prints what comes until none came for SECONDS.
  */
@@ -46,7 +49,7 @@ void die(const char *what)
 	exit(1);
 }
 
-static void usage(void)
+void usage(void)
 {
 	fprintf(stderr, "usage: orders [--uring] DEVICE move|show|random|bad|uring ... (see the head of orders.c)\n");
 	exit(2);
@@ -68,8 +71,7 @@ void volume_open(struct volume *v, const char *path)
 		die("mmap of the results");
 }
 
-/* Gives the orders, waits for them. Returns 0 or -errno of the call. */
-static int submit(struct volume *v, struct terrace_move *move, unsigned int nr)
+int submit(struct volume *v, struct terrace_move *move, unsigned int nr)
 {
 	struct terrace_submit submit = {
 		.orders = (uintptr_t)move, .nr = nr, .order_bytes = sizeof(*move),
@@ -266,102 +268,6 @@ static int do_show(struct volume *v, int argc, char **argv)
 	return 0;
 }
 
-/* ---- at random ---------------------------------------------------------------- */
-
-#define SHELVES	8	/* the first of the tier are cleaned */
-
-static uint64_t seed;
-
-static uint64_t rnd(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static void random_map(uint64_t *map)
-{
-	unsigned int kind = rnd() % 5, k;
-
-	for (k = 0; k < TERRACE_REGION_WORDS; k++)
-		map[k] = kind == 0 ? 0 : kind == 1 ? ~0ull : kind == 2 ? rnd() : kind == 3 ? rnd() & rnd() & rnd() :
-			 rnd() % 2 ? ~0ull : 0;
-}
-
-/* down: the tiers from the first to the second of them; the second has shelves, if any. */
-static void random_move(struct terrace_move *move, uint64_t regions, const unsigned int *down)
-{
-	static const uint8_t mode[] = {
-		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_RAISE,
-		TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB, TERRACE_MOVE_CLEAN,
-	};
-
-	memset(move, 0, sizeof(*move));
-	move->cookie = rnd() | 1;
-	move->region = rnd() % regions;
-	move->mode = mode[rnd() % sizeof(mode)];
-	if (move->mode == TERRACE_MOVE_CLEAN) {
-		move->region = rnd() % SHELVES;
-		move->tier_down = down[1];
-		return;
-	}
-	if (move->mode != TERRACE_MOVE_SCRUB)
-		random_map((uint64_t *)move->up);
-	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
-		random_map((uint64_t *)move->warm);
-		move->tier_down = down[0] + rnd() % (down[1] - down[0] + 1);
-		move->codec = rnd() % 3;
-		move->shift = rnd() % 3 * 2;
-		move->level = move->codec == TERRACE_CODEC_ZSTD ? rnd() % 6 : 0;
-	}
-}
-
-static int do_random(struct volume *v, int argc, char **argv)
-{
-	unsigned long count, done = 0, ended[6] = { 0 }, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
-	unsigned int down[2] = { 1, 1 };
-	struct terrace_move move[16];
-	const struct terrace_result *r;
-	uint64_t regions;
-	int err;
-
-	if (argc < 3)
-		usage();
-	count = strtoul(argv[0], NULL, 0);
-	seed = strtoull(argv[1], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
-	regions = strtoull(argv[2], NULL, 0);
-	if (argc > 3 && sscanf(argv[3], "tier_down=%u-%u", &down[0], &down[1]) == 1)
-		down[1] = down[0];
-	while (done < count) {
-		unsigned int nr = rnd() % 16 + 1, k;
-
-		for (k = 0; k < nr; k++)
-			random_move(&move[k], regions, down);
-		err = submit(v, move, nr);
-		if (err) {
-			errno = -err;
-			die("SUBMIT");
-		}
-		while ((r = next_result(v))) {
-			ended[r->status]++;
-			done++;
-			blocks_down += r->down;
-			blocks_up += r->up;
-			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY) {
-				cleaned += r->mode == TERRACE_MOVE_CLEAN && !r->error;
-				continue;
-			}
-			printf("region %llu mode %s: %s\n", (unsigned long long)r->region, modes[r->mode],
-			       strerror(-r->error));
-			hard++;
-		}
-	}
-	printf("orders=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu cleaned=%lu\n", done,
-	       ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up, cleaned);
-	return hard ? 1 : 0;
-}
-
 /* ---- malformed ------------------------------------------------------------------ */
 
 static int refused(struct volume *v, const char *what, const struct terrace_move *move)
@@ -422,6 +328,8 @@ int main(int argc, char **argv)
 		return do_bad(&v);
 	if (!strcmp(argv[2], "uring"))
 		return do_uring(&v, argv[1]);
+	if (!strcmp(argv[2], "cancel"))
+		return do_cancel(&v);
 	if (!strcmp(argv[2], "summary"))
 		return do_summary(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "range"))

@@ -18,7 +18,10 @@ struct volume {
 };
 
 void die(const char *what);
+void usage(void);
 void volume_open(struct volume *v, const char *path);
+/* Gives the orders, waits for them. Returns 0 or -errno of the call. */
+int submit(struct volume *v, struct terrace_move *move, unsigned int nr);
 /* NULL: no more */
 const struct terrace_result *next_result(struct volume *v);
 
@@ -26,6 +29,11 @@ const struct terrace_result *next_result(struct volume *v);
 int uring_submit(struct volume *v, const struct terrace_submit *submit);
 /* Every way in which a command can be refused; and that none of them hangs. */
 int do_uring(struct volume *v, const char *path);
+/* On a suspended volume, whose orders wait. */
+int do_cancel(struct volume *v);
+
+/* random.c: exit status */
+int do_random(struct volume *v, int argc, char **argv);
 
 /* sense.c: exit status */
 int do_summary(struct volume *v, int argc, char **argv);

@@ -62,8 +62,8 @@ static int says(const char *what, int got, int wanted)
 {
 	if (got == wanted)
 		return 0;
-	printf("%s: %s instead of %s\n", what, got < 0 ? strerrorname_np(-got) : "taken",
-	       wanted < 0 ? strerrorname_np(-wanted) : "taken");
+	printf("%s: %d %s instead of %d %s\n", what, got, got < 0 ? strerrorname_np(-got) : "",
+	       wanted, wanted < 0 ? strerrorname_np(-wanted) : "");
 	return 1;
 }
 
@@ -147,4 +147,58 @@ int do_uring(struct volume *v, const char *path)
 	drain(v, 256);
 	c = good;
 	return n + child_ends(v, &c.submit) ? 1 : 0;
+}
+
+static unsigned int cancel(struct volume *v, uint64_t cookie)
+{
+	struct terrace_cancel ask = { .cookie = cookie };
+
+	if (ioctl(v->fd, TERRACE_IOC_CANCEL, &ask))
+		die("CANCEL");
+	return ask.cancelled;
+}
+
+/* How many of the @nr results from @from on say CANCELLED. */
+static unsigned int nr_cancelled(const struct volume *v, uint64_t from, unsigned int nr)
+{
+	const struct terrace_result *ring = (const void *)((const char *)v->ring + v->ring->entries_offset);
+	unsigned int k, n = 0;
+
+	for (k = 0; k < nr; k++)
+		n += ring[(from + k) & v->ring->mask].status == TERRACE_RESULT_CANCELLED;
+	return n;
+}
+
+int do_cancel(struct volume *v)
+{
+	static struct terrace_move move[256];
+	struct terrace_submit submit = { .orders = (uintptr_t)move, .nr = 256, .order_bytes = sizeof(*move) };
+	uint64_t from = v->tail;
+	unsigned int k;
+	pid_t child;
+	int n = 0;
+
+	for (k = 0; k < 256; k++)
+		move[k] = (struct terrace_move){ .cookie = k + 1, .mode = TERRACE_MOVE_SCRUB, .region = k % 8 };
+	n += says("256 orders", uring_submit(v, &submit), 256);
+	n += says("cancelling a cookie that nobody has", (int)cancel(v, 7777), 0);
+	n += says("cancelling one cookie", (int)cancel(v, 200), 1);
+	n += says("cancelling it again", (int)cancel(v, 200), 0);
+	n += says("cancelling the others", (int)cancel(v, 0), 255);
+	drain(v, 256);
+	n += says("results that say so", (int)nr_cancelled(v, from, 256), 256);
+	/* A process that waits for its orders is told when another takes them away. */
+	from = v->tail;
+	submit.flags = TERRACE_SUBMIT_WAIT;
+	child = fork();
+	if (!child) {
+		while (!cancel(v, 0))
+			usleep(1000);
+		_exit(0);
+	}
+	n += says("256 orders, waited for", uring_submit(v, &submit), 256);
+	waitpid(child, NULL, 0);
+	drain(v, 256);
+	n += says("results that say so", (int)nr_cancelled(v, from, 256), 256);
+	return n ? 1 : 0;
 }

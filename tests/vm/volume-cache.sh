@@ -74,7 +74,16 @@ pass "overwritten blocks leave"
 # the limit is hard, and memory that others need is given back
 for k in 0 1 2; do order $k append tier_down=1 codec=none shift=0; done
 vol_message set cache_mb=1
+start from_ram orders /dev/terrace/vol events 1000 > /dev/shm/events
+until grep -q listening /dev/shm/events; do sleep 0.1; done
 blocks 0 3072
+for ((k = 0; k < 25; k++)); do blocks 0 128; done	# an epoch's worth of hits
+blocks 1000 100						# what is kept next finds that it is over
+until grep -q "type=6 tier=-1 region=-1 value=[89][0-9][0-9]$" /dev/shm/events; do
+	((k++ < 300)) || die "a full cache was not told: $(cat /dev/shm/events)"
+	sleep 0.1
+done
+kill_all "$JOB"
 kept=$(($(of cache_stored) + $(of cache_plain)))
 [ "$kept" -le $((1 << 20)) ] || die "$kept bytes are kept, 1 MiB are allowed"
 [ "$kept" -gt $((900 << 10)) ] || die "only $kept bytes are kept"

@@ -13,9 +13,9 @@ DATA=/dev/shm/data
 order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<< "$said"; }
 says() { check_eq "$1 of the last order ($said)" "$(word "$1")" "$2"; }
-# state REGION PRESENT PACKED PACKS
+# state REGION PRESENT PACKED PACKS [FAST]
 state() {
-	check_eq "region $1" "$(from_ram orders /dev/terrace/vol show "$1")" "present=$2 fast=$2 packed=$3 packs=$4"
+	check_eq "region $1" "$(from_ram orders /dev/terrace/vol show "$1")" "present=$2 fast=${5:-$2} packed=$3 packs=$4"
 }
 same() { cmp -n $((16 << 20)) "$DATA" "$VOL" || die "$1: data differ"; }
 # change BLOCK COUNT: overwrites blocks, on the volume and in the copy
@@ -32,6 +32,9 @@ check_eq "mode of the control device" "$(stat -c %a /dev/terrace/vol)" 600
 from_ram orders /dev/terrace/vol bad || die "malformed orders were taken"
 from_ram orders --uring /dev/terrace/vol bad || die "malformed orders were taken by io_uring"
 from_ram orders /dev/terrace/vol uring || die "io_uring commands"
+dmsetup suspend --noudevsync vol
+from_ram orders /dev/terrace/vol cancel || die "cancelling io_uring orders"
+dmsetup resume --noudevsync --noudevrules vol
 
 # regions 0 and 1 compress, 2 does not, 3 neither
 /usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
@@ -307,6 +310,22 @@ expect_fail "status=failed error=EIO" from_ram orders /dev/terrace/vol move 5 ra
 drive slow error clear
 state 5 0 1024 1
 same_there "after a failed raise"
+order 5 raise up=all
+says up 1024
+state 5 1024 1024 1
+same_there "after a raise of the whole region"
+# loose blocks have no checksum: a scrub says which of them the drive cannot read
+start from_ram orders /dev/terrace/vol range $((6 * 1024)) 1024 cold 1000 > /dev/shm/hint
+until [ -s /dev/shm/hint ]; do sleep 0.1; done
+dd if=$DATA of="$VOL" bs=4k seek=$((6 * 1024 + 50)) count=9 oflag=direct status=none
+kill_all "$JOB"
+state 6 9 0 0 0
+order 6 scrub
+says unreadable 0
+drive slow error add read 0 0
+klog_expect "block $((6 * 1024 + 50)) at tier 1 block [0-9]+ cannot be read"
+expect_fail "error=EIO .*unreadable=9" from_ram orders /dev/terrace/vol move 6 scrub
+drive slow error clear
 vol_down
 vol_check
 pass "orders in flight, and a drive that fails under them"

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Orders of every mode at random, in batches of 1 to 16, drawn so that nearly each
+ * of them has something to do: a region's state is asked for before, and an order
+ * that would find nothing is drawn again. (One in sixteen is given as it comes: being
+ * refused is to be tried as well.) Most let a few dozen blocks go down or up, one in
+ * four a whole region: what goes wrong between orders and writes does so at any size,
+ * and small ones are more of them.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "orders.h"
+
+#define SHELVES		8	/* the first of the tier are cleaned */
+#define MOST_REGIONS	256
+#define BATCH		16
+#define TRIES		12
+
+static uint64_t seed;
+static struct terrace_region region[MOST_REGIONS];
+static unsigned int nr_regions;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void look(struct volume *v)
+{
+	struct terrace_regions ask = {
+		.nr = nr_regions, .region_bytes = sizeof(region[0]), .regions = (uintptr_t)region,
+	};
+
+	if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask))
+		die("REGIONS");
+}
+
+static void any_map(uint64_t *map)
+{
+	unsigned int kind = rnd() % 5, k;
+
+	for (k = 0; k < TERRACE_REGION_WORDS; k++)
+		map[k] = kind == 0 ? 0 : kind == 1 ? ~0ull : kind == 2 ? rnd() : kind == 3 ? rnd() & rnd() & rnd() :
+			 rnd() % 2 ? ~0ull : 0;
+}
+
+/* Ones but for some bits in up to three words, or the other way round. */
+static void small_map(uint64_t *map, bool ones)
+{
+	unsigned int k = rnd() % 3 + 1;
+
+	memset(map, ones ? 0xff : 0, TERRACE_REGION_WORDS * 8);
+	while (k--)
+		map[rnd() % TERRACE_REGION_WORDS] = rnd();
+}
+
+static void random_up(struct terrace_move *move)
+{
+	if (rnd() % 4 == 0)
+		any_map((uint64_t *)move->up);
+	else
+		small_map((uint64_t *)move->up, move->mode != TERRACE_MOVE_RAISE);
+}
+
+/* down: the tiers from the first to the second of them; the second has shelves, if any. */
+static void draw(struct terrace_move *move, const unsigned int *down)
+{
+	static const uint8_t mode[] = {
+		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_MERGE,
+		TERRACE_MOVE_RAISE, TERRACE_MOVE_RAISE, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB,
+		TERRACE_MOVE_CLEAN,
+	};
+
+	memset(move, 0, sizeof(*move));
+	move->cookie = rnd() | 1;
+	move->region = rnd() % nr_regions;
+	move->mode = mode[rnd() % sizeof(mode)];
+	if (move->mode == TERRACE_MOVE_CLEAN) {
+		move->region = rnd() % SHELVES;
+		move->tier_down = down[1];
+		return;
+	}
+	if (move->mode != TERRACE_MOVE_SCRUB)
+		random_up(move);
+	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
+		any_map((uint64_t *)move->warm);
+		move->tier_down = down[0] + rnd() % (down[1] - down[0] + 1);
+		move->codec = rnd() % 3;
+		move->shift = rnd() % 3 * 2;
+		move->level = move->codec == TERRACE_CODEC_ZSTD ? rnd() % 6 : 0;
+	}
+}
+
+/* Will it find something to do, if nobody changes the region before? */
+static bool is_worthwhile(const struct terrace_move *move)
+{
+	const struct terrace_region *r = &region[move->region];
+	uint64_t down = 0, up = 0, clean = 0, slow = 0;
+	unsigned int k;
+
+	if (move->mode == TERRACE_MOVE_CLEAN)
+		return true;	/* not known */
+	for (k = 0; k < TERRACE_REGION_WORDS; k++) {
+		down |= r->present[k] & ~move->up[k];
+		up |= r->packed[k] & ~r->present[k] & move->up[k];
+		clean |= r->packed[k] & r->present[k] & ~move->up[k];
+		slow |= r->present[k] & ~r->fast[k];
+	}
+	switch (move->mode) {
+	case TERRACE_MOVE_APPEND:
+		return down || up;
+	case TERRACE_MOVE_MERGE:
+		return down || r->nr_packs;
+	case TERRACE_MOVE_RAISE:
+		return up;
+	case TERRACE_MOVE_DROP:
+		return clean;
+	default:
+		return r->nr_packs || slow;
+	}
+}
+
+static void random_move(struct terrace_move *move, const unsigned int *down)
+{
+	unsigned int tries = rnd() % 16 ? TRIES : 1;
+
+	do
+		draw(move, down);
+	while (!is_worthwhile(move) && --tries);
+}
+
+int do_random(struct volume *v, int argc, char **argv)
+{
+	unsigned long count, done = 0, ended[6] = { 0 }, executed = 0, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
+	unsigned int down[2] = { 1, 1 };
+	struct terrace_move move[BATCH];
+	const struct terrace_result *r;
+	int err;
+
+	if (argc < 3)
+		usage();
+	count = strtoul(argv[0], NULL, 0);
+	seed = strtoull(argv[1], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
+	nr_regions = strtoul(argv[2], NULL, 0);
+	if (!nr_regions || nr_regions > MOST_REGIONS)
+		usage();
+	if (argc > 3 && sscanf(argv[3], "tier_down=%u-%u", &down[0], &down[1]) == 1)
+		down[1] = down[0];
+	while (done < count) {
+		unsigned int nr = rnd() % BATCH + 1, k;
+
+		look(v);
+		for (k = 0; k < nr; k++)
+			random_move(&move[k], down);
+		err = submit(v, move, nr);
+		if (err) {
+			errno = -err;
+			die("SUBMIT");
+		}
+		while ((r = next_result(v))) {
+			ended[r->status]++;
+			done++;
+			blocks_down += r->down;
+			blocks_up += r->up;
+			executed += !r->error;
+			cleaned += r->mode == TERRACE_MOVE_CLEAN && !r->error;
+			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY)
+				continue;
+			printf("region %llu mode %u: %s\n", (unsigned long long)r->region, r->mode,
+			       strerror(-r->error));
+			hard++;
+		}
+	}
+	printf("orders=%lu executed=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu cleaned=%lu\n",
+	       done, executed, ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up, cleaned);
+	return hard ? 1 : 0;
+}
