@@ -153,9 +153,10 @@ int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct u
 	if (r.status)
 		return r.status;
 	copy(fast, r.fast);
+	/* In packs, loose on a shelf, or at home: all of it can come up. */
 	copy(slow, r.packed);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
-		slow->bits[w] &= ~fast->bits[w];
+		slow->bits[w] = (slow->bits[w] | r.present[w]) & ~fast->bits[w];
 	return 0;
 }
 
