@@ -166,10 +166,27 @@ int ralt_flush(struct ralt *r)
 	return store_flush(r);
 }
 
+static int insert(struct ralt *r, const struct ralt_record *record)
+{
+	int err;
+
+	r->buffer[r->buffered++] = *record;
+	sample_add_newer(&r->sample, &r->judge, record);
+	if (r->job.sample_memory)
+		sample_add_newer(&r->job.sample, &r->judge, record);
+	if (r->accesses >= r->next_tuning)
+		store_tune(r);
+	if (r->buffered < r->buffer_limit)
+		return 0;
+	err = store_flush(r);
+	if (err)
+		return err;
+	return push_merges(r, (uint64_t)WORK_PER_RECORD * r->buffer_limit);
+}
+
 int ralt_insert(struct ralt *r, uint64_t block, uint32_t generation)
 {
 	struct ralt_record record;
-	int err;
 
 	if (block >= RALT_BLOCK_LIMIT)
 		return -ERANGE;
@@ -182,18 +199,24 @@ int ralt_insert(struct ralt *r, uint64_t block, uint32_t generation)
 		return 0;
 	}
 	record = ralt_record_access(&r->judge, block, generation);
-	r->buffer[r->buffered++] = record;
-	sample_add_newer(&r->sample, &r->judge, &record);
-	if (r->job.sample_memory)
-		sample_add_newer(&r->job.sample, &r->judge, &record);
-	if (r->accesses >= r->next_tuning)
-		store_tune(r);
-	if (r->buffered < r->buffer_limit)
-		return 0;
-	err = store_flush(r);
-	if (err)
-		return err;
-	return push_merges(r, (uint64_t)WORK_PER_RECORD * r->buffer_limit);
+	return insert(r, &record);
+}
+
+int ralt_inherit(struct ralt *r, struct ralt_heat *heat)
+{
+	struct ralt_record record;
+	double tenths = heat->counter * 10 + 0.5;
+
+	if (heat->block >= RALT_BLOCK_LIMIT)
+		return -ERANGE;
+	if (!(heat->score > 0) || !(tenths >= 0))
+		return -EINVAL;
+	record = ralt_record_access(&r->judge, heat->block, r->generation);
+	record.score = (float)heat->score;
+	record.counter = tenths >= r->judge.counter_max ? r->judge.counter_max : (uint8_t)tenths;
+	record.tag = heat->stable;
+	heat->hot = ralt_is_hot_record(&r->judge, &record);
+	return insert(r, &record);
 }
 
 uint32_t ralt_generation(const struct ralt *r)

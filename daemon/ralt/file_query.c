@@ -165,6 +165,28 @@ static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t e
 	return merge_begin(&s->merge, &r->judge, &r->forget, s->merge_sources, r->run_count);
 }
 
+static struct ralt_heat heat_of(const struct ralt *r, const struct ralt_record *record)
+{
+	return (struct ralt_heat){
+		.block = record->block,
+		.score = ralt_score_now(&r->judge, record),
+		.counter = ralt_counter_now(&r->judge, record) / 10.0,
+		.stable = ralt_is_stable(&r->judge, record),
+		.hot = ralt_is_hot_record(&r->judge, record),
+	};
+}
+
+bool ralt_known(const struct ralt *r, uint64_t block, struct ralt_heat *out)
+{
+	const struct ralt_record *known;
+
+	if (!r->sample_complete || !sample_wants(&r->sample, block))
+		return false;
+	known = sample_find(&r->sample, block);
+	*out = known ? heat_of(r, known) : (struct ralt_heat){ .block = block };
+	return true;
+}
+
 static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t *next,
 		       ralt_see_fn see, void *ctx)
 {
@@ -172,11 +194,7 @@ static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t *
 	int got;
 
 	while ((got = merge_next(&s->merge, &record)) > 0) {
-		struct ralt_heat heat = {
-			.block = record.block,
-			.score = ralt_score_now(&r->judge, &record),
-			.hot = ralt_is_hot_record(&r->judge, &record),
-		};
+		struct ralt_heat heat = heat_of(r, &record);
 
 		*next = record.block + 1;
 		if (hot_only && !heat.hot)

@@ -52,6 +52,8 @@ struct ralt_config {
 struct ralt_heat {
 	uint64_t block;
 	double score;
+	double counter;		/* accesses to come that it still lives on */
+	bool stable;
 	bool hot;
 };
 
@@ -93,6 +95,12 @@ uint32_t ralt_generation(const struct ralt *r);
 /* 0, -ERANGE for a block beyond 2^40, or the error of a flush (the access is kept). */
 int ralt_insert(struct ralt *r, uint64_t block, uint32_t generation);
 
+/*
+ * A block begins with the heat of what it was made of.  No access: time does not pass.  @heat: `block`, `score` above 0,
+ * `counter`, `stable`; on return `hot` says whether that is hot now.  Errors as from an insertion, or -EINVAL.
+ */
+int ralt_inherit(struct ralt *r, struct ralt_heat *heat);
+
 /* Advances merges by about @records.  1: more to do, 0: idle, negative errno. */
 int ralt_work(struct ralt *r, uint64_t records);
 
@@ -118,6 +126,9 @@ double ralt_hot_estimate(const struct ralt *r, uint64_t first, uint64_t count);
 typedef int (*ralt_see_fn)(void *ctx, const struct ralt_heat *heat);
 int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 	      ralt_see_fn see, void *ctx);
+
+/* What is known of one block from memory alone: false: that takes a scan.  Score 0: no record. */
+bool ralt_known(const struct ralt *r, uint64_t block, struct ralt_heat *out);
 
 /*
  * From the next tuning on, also calls hot the blocks with the highest scores, up to @share of

@@ -21,7 +21,7 @@
  *	8	4	tick
  *	12	4	score as 14.9 fixed point << 9 | counter << 1 | tag
  * A score is stored as of its last access, so it lies between 1 and
- * 1 / (1 - alpha) <= 10000 and the fixed point keeps three digits at worst.
+ * 1 / (1 - alpha) <= 10000 and the fixed point keeps three digits at worst. One that was inherited may be smaller.
  */
 #ifndef RALT_RECORD_H
 #define RALT_RECORD_H

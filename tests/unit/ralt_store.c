@@ -3,6 +3,8 @@
  * The store against a model that keeps every record whole in memory: scans, hot blocks, sizes, across
  * flushes, merges, evictions, discards and reopening.
  */
+#include <errno.h>
+
 #include "ralt_lib.h"
 
 #include "ralt/file_store.h"
@@ -347,6 +349,43 @@ static void each_tunable_of_the_files_changes_the_outcome(void **state)
 	assert_true(st.physical_limit > plain.physical_limit);
 }
 
+/* Heat from elsewhere: as good as heat of its own, on disk and after a discard. */
+static void inherited_heat_is_heat(void **state)
+{
+	struct ralt_heat heir = { .block = 100, .score = 5, .counter = 3, .stable = true }, known;
+	struct bench b;
+	uint64_t accesses;
+	struct ralt_stats stats;
+	const struct ralt_range range = { 100, 1 };
+
+	(void)state;
+	bench_init(&b, FAST);
+	bench_open(&b);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(ralt_insert(b.r, (uint64_t)i % 500 + 1000, 0), 0);
+	ralt_stats(b.r, &stats);
+	accesses = stats.accesses;
+	assert_int_equal(ralt_inherit(b.r, &heir), 0);
+	ralt_stats(b.r, &stats);
+	assert_int_equal(stats.accesses, accesses);	/* time stands still */
+	assert_true(heir.hot);
+	assert_true(ralt_is_hot(b.r, 100));
+	assert_true(ralt_known(b.r, 100, &known));
+	assert_near(known.score, 5, 0.05);
+	assert_near(known.counter, 3, 0.11);
+	assert_true(known.stable);
+	assert_int_equal(ralt_close(b.r), 0);
+	bench_open(&b);
+	assert_true(ralt_is_hot(b.r, 100));
+	assert_int_equal(ralt_forget(b.r, &range, 1), 0);
+	assert_false(ralt_is_hot(b.r, 100));
+	heir.score = 0;
+	assert_int_equal(ralt_inherit(b.r, &heir), -EINVAL);
+	heir = (struct ralt_heat){ .block = 1ull << 40, .score = 1 };
+	assert_int_equal(ralt_inherit(b.r, &heir), -ERANGE);
+	bench_exit(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +398,7 @@ int main(void)
 		cmocka_unit_test(one_store_per_directory),
 		cmocka_unit_test(quartiles_ascend),
 		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
+		cmocka_unit_test(inherited_heat_is_heat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
