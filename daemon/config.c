@@ -127,15 +127,20 @@ static const char *set_cache(struct settings *s, const char *text)
 	return set_number(&s->cache_blocks, text, 16, 4096, "is not a whole number from 16 to 4096");
 }
 
-static const char *set_fill(struct settings *s, const char *text)
+static const char *set_share(double *to, const char *text)
 {
 	char *end;
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !(value >= 0 && value <= 1))
 		return "is not a number from 0 to 1";
-	s->fill = value;
+	*to = value;
 	return NULL;
+}
+
+static const char *set_fill(struct settings *s, const char *text)
+{
+	return set_share(&s->fill, text);
 }
 
 static const char *set_evaluate(struct settings *s, const char *text)
@@ -173,6 +178,36 @@ static const char *set_ignore(struct settings *s, const char *text)
 	return set_bool(&s->ignore_compactions, text);
 }
 
+static const char *set_inherit(struct settings *s, const char *text)
+{
+	return set_bool(&s->inherit_heat, text);
+}
+
+static const char *set_pin(struct settings *s, const char *text)
+{
+	return set_bool(&s->pin_tails, text);
+}
+
+static const char *set_pin_share(struct settings *s, const char *text)
+{
+	return set_share(&s->pin_share, text);
+}
+
+static const char *set_cold(struct settings *s, const char *text)
+{
+	return set_bool(&s->cold_streams, text);
+}
+
+static const char *set_cold_share(struct settings *s, const char *text)
+{
+	return set_share(&s->cold_share, text);
+}
+
+static const char *set_tail_share(struct settings *s, const char *text)
+{
+	return set_share(&s->tail_share, text);
+}
+
 static const char *set_dead_wait(struct settings *s, const char *text)
 {
 	return set_number(&s->dead_wait_ms, text, 10, 3600000, "is not a whole number from 10 to 3600000");
@@ -187,6 +222,8 @@ static const struct key {
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
 	{ "files", set_files }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
+	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
+	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
 };
 
 /* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
@@ -370,6 +407,12 @@ static void settings_defaults(struct settings *s)
 	s->ban_dead = true;
 	s->trim_dead = true;
 	s->ignore_compactions = true;
+	s->inherit_heat = true;
+	s->pin_tails = true;
+	s->pin_share = 0.05;
+	s->tail_share = 0.02;
+	s->cold_streams = true;
+	s->cold_share = 0.01;
 	s->dead_wait_ms = 2000;
 }
 

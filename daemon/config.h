@@ -53,6 +53,12 @@ struct settings {
 	bool trim_dead;		/* ... and trimmed, ... */
 	bool ignore_compactions;	/* what they read is not heated */
 	uint32_t dead_wait_ms;	/* ... so long after */
+	bool cold_streams;	/* what compactions of cold tables write goes past the fast tier ... */
+	double cold_share;	/* ... if no larger share of what they read is hot */
+	bool pin_tails;		/* ends of tables stay fast ... */
+	double pin_share;	/* ... on so much of the fast tier at most, ... */
+	double tail_share;	/* ... of each table so much */
+	bool inherit_heat;	/* what they write starts with the heat of what they read */
 };
 
 struct config_volume {

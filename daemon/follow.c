@@ -7,6 +7,8 @@
 
 #include "act/device.h"
 #include "act/invalidate.h"
+#include "act/streams.h"
+#include "descent.h"
 #include "log.h"
 #include "sense/watch.h"
 
@@ -18,21 +20,39 @@ struct follow {
 	struct watch *watch;
 	struct invalidate *invalidate;	/* NULL: off */
 	struct port *port;
+	struct engine *engine;		/* during a tick */
+	bool inherits, ignores, bans;	/* switches */
+	double tail_share;		/* 0: none is kept */
+	double cold_share;		/* negative: no stream is taken for cold */
+	struct streams streams;
+	uint64_t warm_streams;
 	uint64_t ticks;
 };
 
-static void on_dead(void *ctx, const char *path, uint32_t dev, const struct extent *extents, uint32_t nr)
+static struct stream_key key_of(const struct file_id *id)
 {
+	return (struct stream_key){ .inode = id->inode, .of = (uint64_t)id->dev << 32 | id->generation };
+}
+
+static void on_dead(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr)
+{
+	const struct stream_key key = key_of(id);
 	struct follow *f = ctx;
 	struct dead_range range[AT_ONCE];
 	uint32_t n = 0;
 
+	streams_end(&f->streams, &key);
+	for (uint32_t i = 0; i < nr; i++) {
+		engine_unpin(f->engine, extents[i].block, extents[i].nr);
+		if (!f->bans)
+			engine_dead(f->engine, extents[i].block, extents[i].nr, true);
+	}
 	for (uint32_t i = 0; f->invalidate && i < nr; i++) {
 		range[n++] = (struct dead_range){
 			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical,
 		};
 		if (n == AT_ONCE || i + 1 == nr) {
-			invalidate_add(f->invalidate, path, dev, range, n);
+			invalidate_add(f->invalidate, path, id->dev, range, n);
 			n = 0;
 		}
 	}
@@ -40,7 +60,57 @@ static void on_dead(void *ctx, const char *path, uint32_t dev, const struct exte
 
 static void on_busy(void *ctx, uint32_t thread, bool yes)
 {
-	device_ignore(((struct follow *)ctx)->port, thread, yes);
+	struct follow *f = ctx;
+
+	if (f->ignores || !yes)
+		device_ignore(f->port, thread, yes);
+}
+
+/* Extents may go beyond the end of the file: what was allocated ahead. */
+static void on_placed(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr)
+{
+	struct follow *f = ctx;
+	uint64_t from = tails_begin(file->size, f->tail_share), end = (file->size + 4095) / 4096 * 4096;
+	const struct stream_key key = key_of(&file->id);
+
+	streams_end(&f->streams, &key);
+	if (f->tail_share <= 0 || file->kind == FILE_LOG)
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t lo = extents[i].offset > from ? extents[i].offset : from;
+		uint64_t hi = extents[i].offset + extents[i].nr * 4096;
+
+		hi = hi < end ? hi : end;
+		if (lo < hi)
+			engine_pin(f->engine, extents[i].block + (lo - extents[i].offset) / 4096, (hi - lo) / 4096);
+	}
+}
+
+static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, const struct extent *extents,
+		       uint32_t nr)
+{
+	struct follow *f = ctx;
+	struct stream_range range[STREAM_RANGES + 1];
+	const struct stream_key key = key_of(id);
+	double hot = f->cold_share < 0 || !engine_crowded(f->engine) ? 1 : descent_hot_share(f->engine, b);
+
+	/* While there is room, all may be fast; inputs that are not known may be hot. */
+	if (hot < 0 || hot > f->cold_share) {
+		f->warm_streams++;
+		return;
+	}
+	nr = nr < STREAM_RANGES + 1 ? nr : STREAM_RANGES + 1;
+	for (uint32_t i = 0; i < nr; i++)
+		range[i] = (struct stream_range){ .block = extents[i].block, .nr = extents[i].nr };
+	streams_hint(&f->streams, &key, range, nr);
+}
+
+static void on_bequest(void *ctx, const struct bequest *b)
+{
+	struct follow *f = ctx;
+
+	if (f->inherits)
+		descent_tell(f->engine, b);
 }
 
 static void on_compaction(void *ctx, const char *line)
@@ -53,29 +123,51 @@ static void on_filesystem(void *ctx, const char *path)
 	log_line(LOG_LEVEL_NOTICE, ((struct follow *)ctx)->name, "the files of %s are followed", path);
 }
 
+static struct invalidate_config invalidate_switches(const struct settings *settings)
+{
+	return (struct invalidate_config){
+		.ban = settings->ban_dead, .trim = settings->trim_dead, .wait_ms = settings->dead_wait_ms,
+	};
+}
+
+void follow_retune(struct follow *f, const struct settings *settings)
+{
+	const struct invalidate_config c = invalidate_switches(settings);
+
+	f->inherits = settings->inherit_heat;
+	f->ignores = settings->ignore_compactions;
+	f->bans = settings->ban_dead;
+	f->cold_share = settings->cold_streams ? settings->cold_share : -1;
+	if (f->cold_share < 0)
+		streams_end_all(&f->streams);
+	f->tail_share = settings->pin_tails ? settings->tail_share : 0;
+	if (f->invalidate)
+		invalidate_retune(f->invalidate, &c);
+}
+
 struct follow *follow_open(const char *name, const struct settings *settings, struct port *port,
 			   unsigned int major, unsigned int minor)
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
-		.busy = settings->ignore_compactions ? on_busy : NULL, .dead = on_dead, .compaction = on_compaction, .filesystem = on_filesystem, .ctx = f,
+		.busy = on_busy, .dead = on_dead, .placed = on_placed, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction, .filesystem = on_filesystem, .ctx = f,
 	};
-	const struct invalidate_config c = {
-		.ban = settings->ban_dead, .trim = settings->trim_dead, .wait_ms = settings->dead_wait_ms,
-	};
+	const struct invalidate_config c = invalidate_switches(settings);
 	char why[200] = "out of memory";
 
 	if (!f)
 		return NULL;
 	f->port = port;
+	f->streams.port = port;
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	if (watch_open(major, minor, &tell, &f->watch, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "files are not followed: %s", why);
 		free(f);
 		return NULL;
 	}
-	if ((c.ban || c.trim) && invalidate_open(port, &c, &f->invalidate))
+	if (invalidate_open(port, &c, &f->invalidate))
 		log_line(LOG_LEVEL_WARNING, name, "dead files are not trimmed: out of memory");
+	follow_retune(f, settings);
 	return f;
 }
 
@@ -89,8 +181,9 @@ void follow_close(struct follow *f)
 	free(f);
 }
 
-void follow_tick(struct follow *f)
+void follow_tick(struct follow *f, struct engine *e)
 {
+	f->engine = e;
 	watch_tick(f->watch, f->ticks++ % LOOK_TICKS == 0);
 	if (f->invalidate)
 		invalidate_tick(f->invalidate);
@@ -144,6 +237,12 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "extents_unaligned", c->extents.unaligned);
 	number(out, "extents_odd", c->extents.odd);
 	number(out, "dead_blocks", c->dead_blocks);
+	number(out, "bequests_lost", c->bequests_lost);
+	number(out, "cold_streams", f->streams.counts.hinted);
+	number(out, "cold_streams_blocks", f->streams.counts.blocks);
+	number(out, "cold_streams_not_allocated", f->streams.counts.unplaced);
+	number(out, "cold_streams_scattered", f->streams.counts.scattered);
+	number(out, "warm_streams", f->warm_streams);
 	if (f->invalidate)
 		report_dead(f->invalidate, out);
 }

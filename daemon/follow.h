@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Following the files on a volume: what sense/watch.h tells, put to use by act/invalidate.h.
+ * Following the files on a volume: what sense/watch.h tells, put to use by act/invalidate.h and by the loop.
  */
 #ifndef TERRACE_FOLLOW_H
 #define TERRACE_FOLLOW_H
@@ -8,6 +8,7 @@
 #include <json-c/json.h>
 
 #include "config.h"
+#include "loop/engine.h"
 #include "port.h"
 
 struct follow;
@@ -16,7 +17,10 @@ struct follow;
 struct follow *follow_open(const char *name, const struct settings *settings, struct port *port,
 			   unsigned int major, unsigned int minor);
 void follow_close(struct follow *f);
-void follow_tick(struct follow *f);
+/* New switches; one that was turned off takes back what it can. */
+void follow_retune(struct follow *f, const struct settings *settings);
+/* @e: the volume's loop. */
+void follow_tick(struct follow *f, struct engine *e);
 void follow_report(struct follow *f, struct json_object *out);
 
 #endif

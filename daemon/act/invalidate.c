@@ -48,6 +48,7 @@ struct invalidate {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
+	bool away;		/* the thread has a batch */
 	char path[16][INVALIDATE_PATH];
 	uint64_t done, taken, head;
 	struct item ring[RING];
@@ -181,7 +182,7 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&i->lock);
 	while (!i->stop) {
-		uint32_t nr = take(i, now_ns());
+		uint32_t nr = i->c.trim ? take(i, now_ns()) : 0;
 		char path[INVALIDATE_PATH];
 
 		if (!nr) {
@@ -189,9 +190,11 @@ static void *run(void *arg)
 			continue;
 		}
 		memcpy(path, i->path[i->batch[0].path], sizeof(path));
+		i->away = true;
 		pthread_mutex_unlock(&i->lock);
 		work(i, i->batch, nr, path);
 		pthread_mutex_lock(&i->lock);
+		i->away = false;
 		settle(i, nr);
 	}
 	pthread_mutex_unlock(&i->lock);
@@ -214,7 +217,7 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 		    uint32_t nr)
 {
 	pthread_mutex_lock(&i->lock);
-	for (uint32_t k = 0; k < nr; k++) {
+	for (uint32_t k = 0; (i->c.ban || i->c.trim) && k < nr; k++) {
 		struct item *one = &i->ring[i->head % RING];
 
 		if (i->head - i->done == RING) {
@@ -231,11 +234,18 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 	pthread_mutex_unlock(&i->lock);
 }
 
+void invalidate_retune(struct invalidate *i, const struct invalidate_config *c)
+{
+	pthread_mutex_lock(&i->lock);
+	i->c = *c;
+	pthread_mutex_unlock(&i->lock);
+}
+
 void invalidate_tick(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
 	/* Without trims, the marks last as long as a trim would have taken to come. */
-	while (!i->c.trim && i->taken < i->head &&
+	while (!i->c.trim && !i->away && i->taken < i->head &&
 	       now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
 		i->taken++;
 	for (; i->done < i->taken; i->done++) {
@@ -266,7 +276,7 @@ int invalidate_open(struct port *port, const struct invalidate_config *c, struct
 	i->c = *c;
 	pthread_mutex_init(&i->lock, NULL);
 	pthread_cond_init(&i->wake, NULL);
-	err = c->trim ? pthread_create(&i->thread, NULL, run, i) : 0;
+	err = pthread_create(&i->thread, NULL, run, i);
 	if (err) {
 		free(i);
 		return -err;
@@ -281,8 +291,7 @@ void invalidate_close(struct invalidate *i)
 	i->stop = true;
 	pthread_cond_signal(&i->wake);
 	pthread_mutex_unlock(&i->lock);
-	if (i->c.trim)
-		pthread_join(i->thread, NULL);
+	pthread_join(i->thread, NULL);
 	pthread_cond_destroy(&i->wake);
 	pthread_mutex_destroy(&i->lock);
 	free(i);

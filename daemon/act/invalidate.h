@@ -42,6 +42,9 @@ int invalidate_open(struct port *port, const struct invalidate_config *c, struct
 /* What is queued is left to the filesystem; a trim under way is waited for. */
 void invalidate_close(struct invalidate *i);
 
+/* Other switches, from the next dead range on. */
+void invalidate_retune(struct invalidate *i, const struct invalidate_config *c);
+
 /* Ranges of the filesystem @dev mounted at @path. */
 void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const struct dead_range *r,
 		    uint32_t nr);

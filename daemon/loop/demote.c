@@ -55,6 +55,16 @@ static uint32_t common(const struct upmask *a, const struct upmask *b)
 	return n;
 }
 
+/* Fast, not hot, but tails: they stay. */
+static uint32_t pinned_only(const struct upmask_input *in)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		n += (uint32_t)__builtin_popcountll(in->pins.bits[w] & in->fast.bits[w] & ~in->hot.bits[w]);
+	return n;
+}
+
 static void estimate(const struct engine *e, const struct choice *c, const struct codec_sample *sample, struct plan *p)
 {
 	double fast = region_fast_blocks(&c->view), lz4 = sample ? sample->lz4 : e->gain.lz4, gain = lz4 > 1 ? lz4 : 1;
@@ -94,9 +104,11 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 	if (err < 0)
 		return err;
 	in.hot = warm.hot;
+	tails_mask(e->tails, c->view.region, &in.pins);
 	upmask_build(&up, &in, merge ? passing_room(e, &in) : 0);
 	if (!up.demoted)
 		return -ENOENT;
+	e->stats.pinned += pinned_only(&in);
 	*p = (struct plan){
 		.region = c->view.region, .why = WHY_ROOM,
 		.mode = merge ? TERRACE_MOVE_MERGE : TERRACE_MOVE_APPEND,

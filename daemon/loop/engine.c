@@ -120,9 +120,15 @@ static int open_memory(struct engine *e)
 	n = repay_bytes(REPAY_SLOTS);
 	if (!err)
 		err = repay_init(&e->repay, REPAY_SLOTS, REPAY_RATE, take(e, 2, n), n);
-	if (!err)
-		err = epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
-	return err;
+	e->tails = take(e, 3, sizeof(*e->tails));
+	e->dead = take(e, 4, sizeof(*e->dead));
+	if (!err && (!e->tails || !e->dead))
+		err = -ENOMEM;
+	if (err)
+		return err;
+	memset(e->tails, 0, sizeof(*e->tails));
+	memset(e->dead, 0, sizeof(*e->dead));
+	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
 static int open_parts(struct engine *e)
@@ -181,7 +187,7 @@ void engine_close(struct engine *e)
 		keep_save(e);
 	warmth_close(&e->warmth);
 	book_exit(&e->book);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 5; i++)
 		free(e->memory[i]);
 	memset(e->memory, 0, sizeof(e->memory));
 }
@@ -201,6 +207,7 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	e->c.tuning.tracker = tracker;
 	e->c.heat = heat;
 	e->c.cache_blocks = cache;
+	tails_limit(e->tails, (uint64_t)(e->c.pin_share * (double)e->fast_blocks));
 	threshold_init(e);
 }
 
@@ -280,6 +287,7 @@ static void move(struct engine *e)
 		demote(e, w.demote_blocks);
 	if (!e->senses)
 		return;
+	promote_heirs(e);
 	promote(e);
 	promote_epoch(e);
 }

@@ -8,6 +8,7 @@
  *	threshold.c	the clock's pinning threshold, tuned by itself
  *	demote.c	room: choose a region, keep what is hot, order the rest down
  *	promote.c	slow-read blocks that are hot: by flush, or in an epoch
+ *	heirs.c		heat passed on from a compaction's inputs to its outputs; what of it is raised at once
  *	gains.c		samples of what goes down: is packing worth it, and with which codec
  *	orders.c	orders under way, what came of them
  *	explain.c	the last decisions, for people
@@ -20,17 +21,20 @@
 #define TERRACE_LOOP_ENGINE_H
 
 #include "decide/repay.h"
+#include "decide/tails.h"
 #include "loop/book.h"
 #include "loop/warmth.h"
 
 #define ENGINE_ORDERS		256u	/* under way at a time */
 #define ENGINE_DECISIONS	256u	/* kept for `explain` */
 #define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
+#define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
 
 enum why {
 	WHY_ROOM,		/* the fast tier is full */
 	WHY_FLUSH,		/* slow-read blocks turned out hot */
 	WHY_EPOCH,		/* a read-triggered epoch */
+	WHY_HEIR,		/* born hot */
 	WHYS,
 };
 
@@ -53,6 +57,7 @@ struct engine_config {
 	enum choose_rule rule;
 	uint32_t cache_blocks;		/* promotion cache, ENGINE_CACHE at most */
 	double fill;			/* RALT: share of the fast tier filled by score under skew */
+	double pin_share;		/* of the fast tier, for tails of tables; 0: none are kept */
 	bool evaluate;			/* decide and explain, order nothing */
 	bool claim;			/* keep the kernel's janitor out */
 	uint64_t seed;
@@ -112,11 +117,15 @@ struct engine_stats {
 	uint64_t orders[WHYS];
 	uint64_t done, partly, failed, cancelled, no_room;
 	uint64_t retained;
-	uint64_t promoted_by_flush, promoted_by_compaction, promoted_by_epoch;
+	uint64_t promoted_by_flush, promoted_by_compaction, promoted_by_epoch, promoted_as_heirs;
 	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
 	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
+	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
+	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
+	uint64_t promoted_dead;
+	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
 	uint64_t held_by_budget, held_by_endurance, held_by_governor;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t written_bytes[TERRACE_MAX_RESULT_TIERS];
@@ -142,7 +151,11 @@ struct engine {
 	struct repay repay;
 	struct recency cache;		/* promotion cache: blocks read slowly */
 	uint32_t fresh;			/* entered since the last flush */
-	void *memory[3];
+	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
+	uint32_t nr_heirs;
+	struct tails *tails;		/* stay on the fast tier, hot or not */
+	struct tails *dead;		/* of dead files, that nothing else keeps out: counted when they go up */
+	void *memory[5];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
@@ -195,6 +208,35 @@ void engine_close(struct engine *e);
 /* New tunables and limits; sizes of the heat store stay until the next start. */
 void engine_retune(struct engine *e, const struct engine_config *c);
 
+/* Blocks [block, + nr) of the volume are the bytes from @offset on of a file. */
+struct engine_range {
+	uint64_t block, nr, offset;
+};
+
+struct engine_file {
+	const struct engine_range *range;
+	uint32_t nr;
+	uint64_t size;
+	const struct inherit_step *step;	/* of an input; `at` counts whole blocks of each output */
+	uint32_t nr_steps;
+};
+
+/* Outputs, in the order they were written, take over the heat of the inputs they were made of; the hot part goes up. */
+void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
+		    const struct engine_file *output, uint32_t nr_out);
+
+/* The fast tier is as full as `admit.fill`: what comes has to be worth its place. */
+bool engine_crowded(const struct engine *e);
+/* Is this block hot, as far as memory tells? */
+bool engine_hot(const struct engine *e, uint64_t block);
+
+/* The blocks stay on the fast tier, or come back to it, until they are let go or others need the room. */
+void engine_pin(struct engine *e, uint64_t block, uint64_t nr);
+void engine_unpin(struct engine *e, uint64_t block, uint64_t nr);
+
+/* A dead file's, and no order is kept from raising them: how many do is counted.  @yes: false: they are in use again. */
+void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);
+
 /* --- between the files of the loop -------------------------------------------- */
 
 void engine_log(struct engine *e, enum engine_level level, const char *format, ...)
@@ -224,6 +266,9 @@ void gains_done(struct engine *e, struct gain_wait *w);
 void demote(struct engine *e, uint64_t blocks);
 void promote(struct engine *e);
 void promote_epoch(struct engine *e);
+void promote_heirs(struct engine *e);
+/* Up with it at the next occasion; false: too many wait. */
+bool promote_soon(struct engine *e, uint64_t block);
 
 void orders_init(struct engine *e);
 /* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */

@@ -55,10 +55,13 @@ static void hear_one(void *ctx, const struct port_access *a)
 	if (end > e->shape.blocks || end < a->block)
 		return;
 	if (a->op == PORT_DISCARD) {
+		engine_dead(e, a->block, a->count, false);
 		if (a->count >= DISCARD_BLOCKS)
 			warmth_forget(&e->warmth, a->block, a->count);
 		return;
 	}
+	if (a->op == PORT_WRITE && e->dead->nr)
+		engine_dead(e, a->block, a->count, false);
 	for (uint64_t block = a->block; block < end; block++)
 		hear_block(e, a, block);
 }

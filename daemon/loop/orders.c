@@ -250,10 +250,26 @@ static void remember_moved(struct engine *e, const struct plan *p, const struct 
 	}
 }
 
+/* Of what an order was to bring up. */
+static uint32_t dead_ones(const struct engine *e, const struct plan *p)
+{
+	struct upmask dead;
+	uint32_t n = 0;
+
+	if (!e->dead->nr)
+		return 0;
+	tails_mask(e->dead, p->region, &dead);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		n += (uint32_t)__builtin_popcountll(p->up.bits[w] & p->slow.bits[w] & dead.bits[w]);
+	return n;
+}
+
 static void count(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
 	struct engine_stats *s = &e->stats;
+	uint32_t dead = r->up ? dead_ones(e, p) : 0;
 
+	s->promoted_dead += dead < r->up ? dead : r->up;
 	s->demoted += r->down;
 	s->dropped += r->dropped;
 	s->raced += r->raced;
@@ -261,6 +277,8 @@ static void count(struct engine *e, const struct plan *p, const struct terrace_r
 		s->promoted_by_flush += r->up;
 	else if (p->why == WHY_EPOCH)
 		s->promoted_by_epoch += r->up;
+	else if (p->why == WHY_HEIR)
+		s->promoted_as_heirs += r->up;
 	else
 		s->promoted_by_compaction += r->up;
 	if (r->down + r->dropped)

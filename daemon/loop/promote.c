@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Promotion: by flush (slow-read blocks, judged together when enough have come) and in
- * read-triggered epochs (a random region's hot blocks).  Both as `raise`: clean slots,
- * whose packed originals stay.
+ * Promotion: by flush (slow-read blocks, judged together when enough have come), in
+ * read-triggered epochs (a random region's hot blocks), and of blocks that were born hot (heirs.c).
+ * All as `raise`: clean slots, whose packed originals stay.
  *
  * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind.
  * Under a load without skew nothing goes up: RALT then calls those blocks hot that chance favoured, and
@@ -41,7 +41,7 @@ static void gather(struct engine *e, struct batch *b)
 	for (uint32_t i = 0; i < e->cache.count && b->nr < ENGINE_CACHE; i++) {
 		uint64_t block = e->cache.entries[i].block;
 
-		if (b->first_sight || warmth_hot(&e->warmth, block))
+		if (b->first_sight || warmth_hot(&e->warmth, block) || tails_have(e->tails, block))
 			b->block[b->nr++] = block;
 	}
 	qsort(b->block, b->nr, sizeof(b->block[0]), by_number);
@@ -60,13 +60,13 @@ static void estimate(struct plan *p)
 }
 
 /* Plans the raise of blocks [@from, result) of @b, which are of one region. */
-static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t from, struct plan *p,
+static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t from, enum why why, struct plan *p,
 			    int *err)
 {
 	uint64_t region = b->block[from] / REGION_BLOCKS, room = room_left(e);
 	uint32_t i;
 
-	*p = (struct plan){ .region = region, .why = WHY_FLUSH, .mode = TERRACE_MOVE_RAISE };
+	*p = (struct plan){ .region = region, .why = why, .mode = TERRACE_MOVE_RAISE };
 	*err = orders_busy(e, region) ? -EBUSY : book_masks(e->port, region, &p->fast, &p->slow);
 	for (i = from; i < b->nr && b->block[i] / REGION_BLOCKS == region; i++) {
 		uint32_t n = (uint32_t)(b->block[i] % REGION_BLOCKS);
@@ -80,7 +80,8 @@ static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t fr
 	return i;
 }
 
-static void raise_batch(struct engine *e, const struct batch *b)
+/* How many of them are settled: the others could not be ordered now. */
+static uint32_t raise_batch(struct engine *e, const struct batch *b, enum why why)
 {
 	static struct plan p;
 	uint32_t next;
@@ -90,18 +91,16 @@ static void raise_batch(struct engine *e, const struct batch *b)
 		if (!room_left(e)) {
 			/* They wait for the demotion that this causes. */
 			e->watermark.demoting = true;
-			keep(e, b, i);
-			return;
+			return i;
 		}
-		next = plan_region(e, b, i, &p, &err);
+		next = plan_region(e, b, i, why, &p, &err);
 		if (err || !p.goes_up)
 			continue;
-		if (orders_give(e, &p)) {
-			keep(e, b, i);
-			return;
-		}
+		if (orders_give(e, &p))
+			return i;
 		e->stats.first_sight += b->first_sight ? p.goes_up : 0;
 	}
+	return b->nr;
 }
 
 static void empty_cache(struct engine *e)
@@ -124,7 +123,7 @@ static void flush(struct engine *e)
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
 	empty_cache(e);
 	if (verdict == FLUSH_PROMOTE)
-		raise_batch(e, &b);
+		keep(e, &b, raise_batch(e, &b, WHY_FLUSH));
 	else if (verdict == FLUSH_KEEP)
 		keep(e, &b, 0);
 }
@@ -148,6 +147,30 @@ void promote(struct engine *e)
 	}
 	e->stats.held_by_governor++;
 	empty_cache(e);
+}
+
+bool promote_soon(struct engine *e, uint64_t block)
+{
+	if (e->nr_heirs == ENGINE_HEIRS)
+		return false;
+	e->heir[e->nr_heirs++] = block;
+	return true;
+}
+
+void promote_heirs(struct engine *e)
+{
+	static struct batch b;
+	uint32_t done;
+
+	if (!e->nr_heirs || !governor_allows_up(&e->governor))
+		return;
+	/* One order for a region: a second one would find it busy. */
+	qsort(e->heir, e->nr_heirs, sizeof(e->heir[0]), by_number);
+	b = (struct batch){ .nr = e->nr_heirs };
+	memcpy(b.block, e->heir, e->nr_heirs * sizeof(b.block[0]));
+	done = raise_batch(e, &b, WHY_HEIR);
+	e->nr_heirs -= done;
+	memmove(e->heir, e->heir + done, e->nr_heirs * sizeof(e->heir[0]));
 }
 
 void promote_epoch(struct engine *e)

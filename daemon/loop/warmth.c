@@ -181,6 +181,87 @@ int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_re
 	return 0;
 }
 
+/* ---- heat that is passed on ------------------------------------------------------------ */
+
+struct worth {
+	struct inherit_heat *out;
+	uint64_t first;
+};
+
+static struct inherit_heat worth_of(const struct ralt_heat *heat)
+{
+	return (struct inherit_heat){
+		.score = (float)heat->score, .stable = heat->stable ? (float)heat->score : 0,
+		.counter = (float)(heat->score * heat->counter),
+	};
+}
+
+static int see_worth(void *ctx, const struct ralt_heat *heat)
+{
+	struct worth *w = ctx;
+
+	w->out[heat->block - w->first] = worth_of(heat);
+	return 0;
+}
+
+/* A scan does not see what is still in the buffer; of blocks in its sample RALT knows that, too. */
+static int worth_ralt(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out)
+{
+	struct worth ctx = { out, first };
+	int err = ralt_scan(w->ralt, first, count, false, see_worth, &ctx);
+	struct ralt_heat heat;
+
+	for (uint64_t i = 0; i < count; i++)
+		if (ralt_known(w->ralt, first + i, &heat))
+			out[i] = worth_of(&heat);
+	return err < 0 ? err : 0;
+}
+
+int warmth_worth(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out)
+{
+	const struct heat heat = {
+		.kind = w->kind, .tracker = &w->tracker, .mapper = &w->mapper, .recency = &w->recency,
+	};
+
+	if (w->kind == HEAT_RALT)
+		return worth_ralt(w, first, count, out);
+	for (uint64_t i = 0; i < count; i++) {
+		int level = heat_level(&heat, first + i, 0);
+
+		out[i].score = level > 0 ? (float)level : 0;
+		out[i].stable = out[i].score;
+	}
+	return 0;
+}
+
+bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat *heat, bool *hot)
+{
+	struct ralt_heat start = { .block = block };
+
+	if (!inherit_start(heat, &start.score, &start.counter, &start.stable))
+		return false;
+	if (w->kind == HEAT_RALT) {
+		int err = ralt_inherit(w->ralt, &start);
+
+		w->errors += err != 0;
+		w->last_error = err ? err : w->last_error;
+		*hot = start.hot;
+		return true;
+	}
+	/* A clock's second touch sets its highest value; levels of 1 to 3 are all there is to pass on. */
+	warmth_touch(w, block);
+	if (w->kind == HEAT_CLOCK && start.score >= 1)
+		warmth_touch(w, block);
+	*hot = warmth_hot(w, block);
+	return true;
+}
+
+void warmth_settle(struct warmth *w)
+{
+	if (w->kind == HEAT_RALT)
+		w->errors += ralt_flush(w->ralt) != 0;
+}
+
 void warmth_estimate(struct warmth *w, struct region_view *view)
 {
 	uint32_t popular = 0;

@@ -8,6 +8,7 @@
 #define TERRACE_LOOP_WARMTH_H
 
 #include "decide/heat.h"
+#include "decide/inherit.h"
 #include "decide/upmask.h"
 #include "ralt/ralt.h"
 #include "tuning.h"
@@ -53,6 +54,13 @@ bool warmth_hot(const struct warmth *w, uint64_t block);
 
 /* @levels: for precise scores; without, only `hot` is filled in, which costs less. */
 int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_region *out);
+
+/* What is known of @count blocks, into zeroed memory; or -errno. */
+int warmth_worth(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out);
+/* A block begins with heat passed on.  True: it has some now; *@hot: enough to go up. */
+bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat *heat, bool *hot);
+/* What was passed on is to be seen by whole regions at once, not when the next accesses are written out. */
+void warmth_settle(struct warmth *w);
 
 /* Fills in what approximate MSC wants to know, in constant time where the source can. */
 void warmth_estimate(struct warmth *w, struct region_view *view);

@@ -128,6 +128,14 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 	jobs_created(f, file);
 }
 
+/* A log is often deleted without ever having been synced; its room has been allocated all the same. */
+static bool is_complete(const struct file *file)
+{
+	if (file->astray || !file->size)
+		return false;
+	return file->kind == FILE_LOG || (file->kind != FILE_META && file->synced);
+}
+
 static void closed(struct files *f, struct file *file, const struct terrace_file_event *e)
 {
 	if (!file->open)
@@ -137,7 +145,7 @@ static void closed(struct files *f, struct file *file, const struct terrace_file
 	file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 	f->stats.closed++;
 	jobs_closed(f, file);
-	if (file->synced && !file->astray && file->size && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN) && f->tell.table)
+	if (f->tell.table && is_complete(file))
 		f->tell.table(f->tell.ctx, file);
 }
 
@@ -186,6 +194,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 	case TERRACE_FILE_WRITTEN:
 		file->written = e->to;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
+		jobs_written(f, file);
 		break;
 	case TERRACE_FILE_CLOSED:
 		closed(f, file, e);

@@ -24,7 +24,8 @@
 #define FILES_JOBS	64u	/* under way, or waiting for their inputs to die */
 #define FILES_INPUTS	256u	/* of a job */
 #define FILES_OUTPUTS	256u
-#define FILES_CROSSINGS	2048u	/* of a job */
+#define FILES_CROSSINGS	2048u	/* of a job; a larger job has coarser ones ... */
+#define FILES_COARSE	12u	/* ... up to TERRACE_FILE_STEP << so much */
 
 enum file_kind {
 	FILE_UNKNOWN,		/* may be a table: judged by what happens to it */
@@ -55,6 +56,7 @@ struct file {
 	bool astray;		/* not only appended to */
 	bool synced;
 	bool unlinked;
+	bool told;		/* that it grows */
 	char name[TERRACE_FILE_NAME];
 	uint32_t next;		/* in its chain */
 };
@@ -83,6 +85,7 @@ struct file_job {
 	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
 	uint32_t open_outputs;
+	uint32_t coarse;
 	struct file_part input[FILES_INPUTS];
 	struct file_part output[FILES_OUTPUTS];
 	struct file_crossing crossing[FILES_CROSSINGS];
@@ -101,7 +104,9 @@ struct files_tell {
 	void (*compaction)(void *ctx, const struct file_job *job);
 	/* @thread reads tables through while it writes others; or does so no longer. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
-	/* A table is complete, and on disk; or is gone, with all its names. */
+	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
+	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
+	/* A table is complete, and on disk, or a log is complete; or it is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);
 	void *ctx;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define AHEAD		(2 * TERRACE_FILE_STEP)
 #define FLUSH_BYTES	(2 * TERRACE_FILE_STEP)	/* more than what was read can account for */
 
 static struct file_job *job_of(struct files *f, uint32_t thread)
@@ -28,6 +29,38 @@ static struct file_part *part_of(struct file_part *part, uint32_t nr, const stru
 static void drop_part(struct file_part *part, uint32_t *nr, uint32_t i)
 {
 	memmove(&part[i], &part[i + 1], (--*nr - i) * sizeof(*part));
+}
+
+/* ... and what crossings say of it; those behind it are numbered anew. */
+static void drop_crossings(struct file_job *job, uint32_t i, bool is_output)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t k = 0; k < job->nr_crossings; k++) {
+		struct file_crossing c = job->crossing[k];
+		uint16_t *n = is_output ? &c.output : &c.input;
+
+		if (*n == i && !is_output)
+			continue;
+		/* What was read beside an output that is none was read at the end of the one before it. */
+		if (*n == i)
+			c.at = i ? UINT64_MAX : 0;
+		*n = (uint16_t)(*n - (*n > i || (*n == i && i)));
+		job->crossing[kept++] = c;
+	}
+	job->nr_crossings = kept;
+}
+
+static void drop_input(struct file_job *job, uint32_t i)
+{
+	drop_crossings(job, i, false);
+	drop_part(job->input, &job->nr_inputs, i);
+}
+
+static void drop_output(struct file_job *job, uint32_t i)
+{
+	drop_crossings(job, i, true);
+	drop_part(job->output, &job->nr_outputs, i);
 }
 
 /* The index behind a table's data is not read in passing. */
@@ -60,10 +93,8 @@ static void report(struct files *f, struct file_job *job)
 {
 	busy(f, job, false);
 	for (uint32_t i = job->nr_inputs; i-- > 0;)
-		if (!job->input[i].done) {
-			drop_part(job->input, &job->nr_inputs, i);
-			job->nr_crossings = 0;	/* their numbers have changed; they were told with the job */
-		}
+		if (!job->input[i].done)
+			drop_input(job, i);
 	if (job->ended && job->nr_inputs && job->nr_outputs) {
 		f->stats.compactions++;
 		if (f->tell.compaction)
@@ -76,13 +107,11 @@ static void end(struct files *f, struct file_job *job)
 {
 	busy(f, job, false);
 	for (uint32_t i = job->nr_inputs; i-- > 0;)
-		if (!through(&job->input[i])) {
-			drop_part(job->input, &job->nr_inputs, i);
-			job->nr_crossings = 0;
-		}
+		if (!through(&job->input[i]))
+			drop_input(job, i);
 	for (uint32_t i = job->nr_outputs; i-- > 0;)
 		if (!job->output[i].done)
-			drop_part(job->output, &job->nr_outputs, i);
+			drop_output(job, i);
 	if (!job->nr_inputs || !job->nr_outputs) {
 		memset(job, 0, sizeof(*job));
 		return;
@@ -153,6 +182,17 @@ void jobs_created(struct files *f, struct file *file)
 	job->synced = false;
 }
 
+/* A flush reads nothing, so it is never told. */
+void jobs_written(struct files *f, struct file *file)
+{
+	struct file_job *job = file->open && !file->told && f->tell.growing ? job_of(f, file->thread) : NULL;
+
+	if (!job || !job->nr_inputs || !part_of(job->output, job->nr_outputs, &file->id))
+		return;
+	file->told = true;
+	f->tell.growing(f->tell.ctx, job, file);
+}
+
 /*
  * Written without a read meanwhile, and from nothing read before: what has been read ahead (direct I/O:
  * megabytes) may fill whole outputs.
@@ -177,7 +217,7 @@ void jobs_closed(struct files *f, const struct file *file)
 	flushed = is_flush(job, file);
 	if (flushed || file->astray || !file->size) {
 		f->stats.flushes += flushed && !file->astray && file->size;
-		drop_part(job->output, &job->nr_outputs, (uint32_t)(p - job->output));
+		drop_output(job, (uint32_t)(p - job->output));
 	} else {
 		job->written_bytes += file->size;
 	}
@@ -212,15 +252,54 @@ static struct file_part *input(struct files *f, struct file_job *job, const stru
 	return p;
 }
 
+/* One per input, output and growth of the output: how far it was read meanwhile. */
+static void add_crossing(struct file_job *job, const struct file_crossing *c)
+{
+	for (uint32_t k = job->nr_crossings; k-- > 0;) {
+		struct file_crossing *last = &job->crossing[k];
+
+		if (last->output != c->output || last->at != c->at)
+			break;
+		if (last->input != c->input)
+			continue;
+		if (c->end > last->end)
+			last->end = c->end;
+		return;
+	}
+	job->crossing[job->nr_crossings++] = *c;
+}
+
+/* No room: growth is told in steps of twice the size from now on. */
+static void thin_crossings(struct file_job *job)
+{
+	uint32_t nr = job->nr_crossings;
+
+	job->coarse++;
+	job->nr_crossings = 0;
+	for (uint32_t k = 0; k < nr; k++) {
+		struct file_crossing c = job->crossing[k];
+
+		c.at -= c.at % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
+		add_crossing(job, &c);
+	}
+}
+
 static void cross(struct file_job *job, const struct file_part *in, uint64_t written,
 		  const struct terrace_file_event *e)
 {
-	if (!job->open_outputs || job->nr_crossings == FILES_CROSSINGS)
-		return;
-	job->crossing[job->nr_crossings++] = (struct file_crossing){
-		.input = (uint16_t)(in - job->input), .output = (uint16_t)(job->nr_outputs - 1),
-		.at = written, .from = e->from, .end = e->to,
+	struct file_crossing c = {
+		.input = (uint16_t)(in - job->input),
+		.output = (uint16_t)(job->nr_outputs ? job->nr_outputs - 1 : 0),
 	};
+
+	/* A piece that was read at once has not been consumed yet, but all before it has; a row of small reads has. */
+	c.end = e->to - e->from > AHEAD ? e->from : e->to;
+	while (job->nr_crossings == FILES_CROSSINGS && job->coarse < FILES_COARSE)
+		thin_crossings(job);
+	if (job->nr_crossings == FILES_CROSSINGS)
+		return;
+	c.at = written - written % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
+	add_crossing(job, &c);
 }
 
 void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e)

@@ -8,6 +8,7 @@
 bool file_is(const struct file_id *a, const struct file_id *b);
 
 void jobs_created(struct files *f, struct file *file);
+void jobs_written(struct files *f, struct file *file);
 void jobs_closed(struct files *f, const struct file *file);
 void jobs_renamed(struct files *f, const struct file *file);
 void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e);

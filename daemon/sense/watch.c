@@ -11,24 +11,20 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "sense/bequest.h"
 #include "sense/lsm.h"
+#include "sense/places.h"
 
 #define MOUNTS		16	/* filesystems of a volume */
-#define PLACES		FILES_MAX
 #define EXTENTS		256	/* of a table; with more it is left alone */
 #define WAITING		1024	/* tables closed since the last tick */
+#define BEQUESTS	16	/* jobs that ended since then */
 
 struct mount {
 	unsigned int major, minor;
 	char path[WATCH_PATH];	/* "": free */
 	bool xfs, seen;
 	struct stack stack;
-};
-
-struct place {
-	struct file_id id;
-	uint32_t nr;		/* 0: free */
-	struct extent *extent;
 };
 
 struct watch {
@@ -39,54 +35,16 @@ struct watch {
 	struct mount mount[MOUNTS];
 	struct file_id waiting[WAITING];
 	uint32_t nr_waiting;
-	struct place place[PLACES];	/* by hash of the inode, the next free one from there */
+	struct bequest *bequest[BEQUESTS];	/* until outputs have been asked for */
+	uint32_t nr_bequests;
+	struct growing {
+		struct file_id id;
+		struct bequest *b;
+	} growing[BEQUESTS];		/* outputs that began to grow since the last tick */
+	uint32_t nr_growing;
+	struct places places;
 	struct files files;
 };
-
-/* ---- places ----------------------------------------------------------------------------- */
-
-#define PROBES	16u
-
-static struct place *place_at(struct watch *w, const struct file_id *id, uint32_t probe)
-{
-	return &w->place[((uint32_t)((id->inode * 0x9e3779b97f4a7c15ull) >> 40) + probe) % PLACES];
-}
-
-static struct place *place_find(struct watch *w, const struct file_id *id)
-{
-	for (uint32_t i = 0; i < PROBES; i++) {
-		struct place *p = place_at(w, id, i);
-
-		if (p->nr && p->id.inode == id->inode && p->id.generation == id->generation && p->id.dev == id->dev)
-			return p;
-	}
-	return NULL;
-}
-
-static void place_drop(struct place *p)
-{
-	free(p->extent);
-	memset(p, 0, sizeof(*p));
-}
-
-/* Where all places of its chain are taken, the first goes: it is the longest there. */
-static void place_keep(struct watch *w, const struct file_id *id, const struct extent *extent, uint32_t nr)
-{
-	struct place *p = place_find(w, id);
-
-	for (uint32_t i = 0; !p && i < PROBES; i++)
-		if (!place_at(w, id, i)->nr)
-			p = place_at(w, id, i);
-	if (!p)
-		p = place_at(w, id, 0);
-	place_drop(p);
-	p->extent = malloc(nr * sizeof(*extent));
-	if (!p->extent)
-		return;
-	memcpy(p->extent, extent, nr * sizeof(*extent));
-	p->id = *id;
-	p->nr = nr;
-}
 
 /* ---- asking for extents ------------------------------------------------------------------- */
 
@@ -139,27 +97,45 @@ int watch_root(const char *path, uint32_t dev)
 	return -ESTALE;
 }
 
-static void ask(struct watch *w, const struct file_id *id)
+/* Into EXTENTS of @extent; their number, 0: it cannot be asked. */
+static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent *extent)
 {
 	const struct mount *m = mount_of(w, id->dev);
 	int root = m ? watch_root(m->path, id->dev) : -1;
-	struct extent extent[EXTENTS];
-	int fd = root >= 0 ? open_inode(m, root, id) : -1, nr;
+	int fd = root >= 0 ? open_inode(m, root, id) : -1, nr = 0;
 
 	if (root >= 0)
 		close(root);
-	if (fd < 0) {
-		w->counts.unmapped++;
-		return;
+	if (fd >= 0) {
+		nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
+		close(fd);
 	}
-	nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
-	close(fd);
-	if (nr <= 0) {
+	return nr > 0 ? (uint32_t)nr : 0;
+}
+
+static void ask(struct watch *w, const struct file_id *id)
+{
+	const struct file *file = files_find(&w->files, id);
+	struct extent extent[EXTENTS];
+	uint32_t nr = extents_by_id(w, id, extent);
+
+	if (!nr) {
 		w->counts.unmapped++;
 		return;
 	}
 	w->counts.mapped++;
-	place_keep(w, id, extent, (uint32_t)nr);
+	places_keep(&w->places, id, extent, nr);
+	if (w->tell.placed && file)
+		w->tell.placed(w->tell.ctx, file, extent, nr);
+}
+
+/* What was allocated ahead counts: databases do that for the files they are about to write. */
+static void ask_growing(struct watch *w, const struct growing *g)
+{
+	struct extent extent[EXTENTS];
+	uint32_t nr = extents_by_id(w, &g->id, extent);
+
+	w->tell.growing(w->tell.ctx, &g->id, g->b, extent, nr);
 }
 
 /* ---- what files tell ------------------------------------------------------------------------ */
@@ -177,7 +153,7 @@ static void on_table(void *ctx, const struct file *file)
 static void on_death(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
-	struct place *p = place_find(w, &file->id);
+	struct place *p = places_find(&w->places, &file->id);
 	const struct mount *m = mount_of(w, file->id.dev);
 
 	if (!p)
@@ -185,8 +161,35 @@ static void on_death(void *ctx, const struct file *file)
 	for (uint32_t i = 0; i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
 	if (m && w->tell.dead)
-		w->tell.dead(w->tell.ctx, m->path, file->id.dev, p->extent, p->nr);
-	place_drop(p);
+		w->tell.dead(w->tell.ctx, m->path, &file->id, p->extent, p->nr);
+	places_drop(p);
+}
+
+/* Inputs are still there; but their places go when they die. */
+static void on_job(void *ctx, const struct file_job *job)
+{
+	struct watch *w = ctx;
+	struct bequest *b;
+
+	if (!w->tell.bequest)
+		return;
+	b = w->nr_bequests < BEQUESTS ? bequest_of(job, &w->places) : NULL;
+	if (b)
+		w->bequest[w->nr_bequests++] = b;
+	else
+		w->counts.bequests_lost++;
+}
+
+static void on_growing(void *ctx, const struct file_job *job, const struct file *file)
+{
+	struct watch *w = ctx;
+	struct bequest *b;
+
+	if (!w->tell.growing || w->nr_growing == BEQUESTS)
+		return;
+	b = bequest_of(job, &w->places);
+	if (b)
+		w->growing[w->nr_growing++] = (struct growing){ .id = file->id, .b = b };
 }
 
 static size_t names(char *line, size_t at, size_t bytes, const struct file_part *part, uint32_t nr)
@@ -299,9 +302,20 @@ void watch_tick(struct watch *w, bool look)
 	if (look)
 		look_for_mounts(w);
 	lsm_drain(w->lsm);
+	for (uint32_t i = 0; i < w->nr_growing; i++) {
+		ask_growing(w, &w->growing[i]);
+		bequest_free(w->growing[i].b);
+	}
+	w->nr_growing = 0;
 	for (uint32_t i = 0; i < w->nr_waiting; i++)
 		ask(w, &w->waiting[i]);
 	w->nr_waiting = 0;
+	for (uint32_t i = 0; i < w->nr_bequests; i++) {
+		bequest_outputs(w->bequest[i], &w->places);
+		w->tell.bequest(w->tell.ctx, w->bequest[i]);
+		bequest_free(w->bequest[i]);
+	}
+	w->nr_bequests = 0;
 }
 
 const struct watch_counts *watch_counts(struct watch *w)
@@ -316,7 +330,7 @@ int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = w,
+		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = w,
 	};
 	int err;
 
@@ -339,7 +353,10 @@ int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *
 void watch_close(struct watch *w)
 {
 	lsm_close(w->lsm);
-	for (uint32_t i = 0; i < PLACES; i++)
-		free(w->place[i].extent);
+	for (uint32_t i = 0; i < w->nr_bequests; i++)
+		bequest_free(w->bequest[i]);
+	for (uint32_t i = 0; i < w->nr_growing; i++)
+		bequest_free(w->growing[i].b);
+	places_exit(&w->places);
 	free(w);
 }

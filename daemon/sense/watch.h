@@ -16,6 +16,7 @@
 #include "sense/files.h"
 
 struct watch;
+struct bequest;
 
 struct watch_counts {
 	struct files_stats files;
@@ -24,15 +25,23 @@ struct watch_counts {
 	uint64_t filesystems;
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
+	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
 };
 
 #define WATCH_PATH	256
 
 struct watch_tell {
-	/* A table has died: @extents were its own; @path: where its filesystem is mounted, @dev: which. */
-	void (*dead)(void *ctx, const char *path, uint32_t dev, const struct extent *extents, uint32_t nr);
+	/* A table has died: @extents were its own; @path: where its filesystem is mounted. */
+	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr);
+	/* It has been written: where its bytes are. */
+	void (*placed)(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr);
+	/* It is being written by a job that reads the inputs of @b: where its bytes will be, as far as that is decided. */
+	void (*growing)(void *ctx, const struct file_id *id, const struct bequest *b, const struct extent *extents,
+			uint32_t nr);
 	/* @thread compacts; or does no longer. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
+	/* A job has written its outputs: what they are made of.  May turn out to be no compaction. */
+	void (*bequest)(void *ctx, const struct bequest *b);
 	/* For people. */
 	void (*compaction)(void *ctx, const char *line);
 	void (*filesystem)(void *ctx, const char *path);

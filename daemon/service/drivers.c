@@ -42,6 +42,7 @@ void driver_config(const struct service *s, const char *name, const char *direct
 	*out = (struct engine_config){
 		.directory = directory, .tuning = settings->tuning, .heat = settings->heat,
 		.rule = settings->rule, .cache_blocks = settings->cache_blocks, .fill = settings->fill,
+		.pin_share = settings->pin_tails ? settings->pin_share : 0,
 		.evaluate = settings->evaluate, .claim = settings->claim, .seed = seed(),
 		.log = from_engine,
 	};
@@ -171,7 +172,7 @@ void drivers_tick(struct service *s)
 			continue;
 		err = engine_tick(&d->engine, service_now_ns());
 		if (d->follow)
-			follow_tick(d->follow);
+			follow_tick(d->follow, &d->engine);
 		if (err == -ENODEV) {
 			log_line(LOG_LEVEL_NOTICE, d->name, "the volume has gone");
 			stop_driver(s, d);
@@ -202,6 +203,8 @@ void drivers_retune(struct service *s)
 		driver_config(s, d->name, d->directory, settings, &config);
 		config.log_ctx = d;
 		engine_retune(&d->engine, &config);
+		if (d->follow)
+			follow_retune(d->follow, settings);
 	}
 	s->refused[0] = 0;
 }

@@ -56,6 +56,16 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "promoted_by_flush_blocks", s->promoted_by_flush);
 	number(o, "promoted_by_compaction_blocks", s->promoted_by_compaction);
 	number(o, "promoted_by_epoch_blocks", s->promoted_by_epoch);
+	number(o, "promoted_as_heirs_blocks", s->promoted_as_heirs);
+	number(o, "bequests", s->bequests);
+	number(o, "bequests_cut", s->bequests_cut);
+	number(o, "heirs_blocks", s->heirs);
+	number(o, "hot_heirs_blocks", s->hot_heirs);
+	number(o, "hot_heirs_not_raised_blocks", s->heirs_left);
+	number(o, "promoted_dead_blocks", s->promoted_dead);
+	number(o, "pinned_tails_blocks", e->tails->blocks);
+	number(o, "pinned_tails_let_go_blocks", e->tails->left);
+	number(o, "retained_as_tails_blocks", s->pinned);
 	number(o, "first_sight_blocks", s->first_sight);
 	number(o, "raced_blocks", s->raced);
 	number(o, "sampled_regions", s->samples);
@@ -351,6 +361,13 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "ban_dead", c->ban_dead);
 	flag(o, "trim_dead", c->trim_dead);
 	number(o, "dead_wait_ms", c->dead_wait_ms);
+	flag(o, "ignore_compactions", c->ignore_compactions);
+	flag(o, "inherit_heat", c->inherit_heat);
+	flag(o, "cold_streams", c->cold_streams);
+	real(o, "cold_share", c->cold_share);
+	flag(o, "pin_tails", c->pin_tails);
+	real(o, "pin_share", c->pin_share);
+	real(o, "tail_share", c->tail_share);
 	for (size_t i = 0; i < tuning_part_count; i++) {
 		const struct tunable_table *table = tuning_parts[i].table;
 		struct json_object *part = json_object_new_object();

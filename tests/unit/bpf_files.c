@@ -2,26 +2,43 @@
 /* Compactions from what happens to files: right ones, and what must not be taken for one. */
 #include "policy_lib.h"
 
+#include "sense/bequest.h"
 #include "sense/files.h"
 
 #define KB	1024ull
 #define MB	(1024 * KB)
 #define SIZE	(2 * MB)	/* of a table */
 
+#define STEPS	256
+
 struct seen {
 	int jobs, compactions, tables, died, busy;
 	uint32_t inputs, outputs, crossings;
 	uint64_t first_input, first_output;
 	struct file_crossing last;
+	struct bequest_step step[2][STEPS + 3];	/* of the first inputs */
+	uint32_t nr_steps[2];
 };
 
 static struct files *files;
 static struct seen seen;
+static struct places places;
+
+static void note_steps(struct seen *s, const struct file_job *job)
+{
+	struct bequest *b = bequest_of(job, &places);
+
+	assert_non_null(b);
+	for (uint32_t i = 0; i < 2 && i < b->nr_inputs && b->nr_crossings < STEPS; i++)
+		s->nr_steps[i] = bequest_steps(b, i, s->step[i]);
+	bequest_free(b);
+}
 
 static void on_job(void *ctx, const struct file_job *job)
 {
 	struct seen *s = ctx;
 
+	note_steps(s, job);
 	s->jobs++;
 	s->crossings = job->nr_crossings;
 	if (job->nr_crossings)
@@ -177,10 +194,130 @@ static void remembers_where_heat_comes_from(void **state)
 	table(2, 2);
 	compact(1, 11);
 	dies(1, 5);
-	assert_true(seen.crossings > 16);
 	assert_int_equal(seen.last.input, 1);
 	assert_int_equal(seen.last.output, 1);
 	assert_int_equal(seen.last.end, SIZE);
+}
+
+/* How far @input was read when the outputs had grown to @at. */
+static uint64_t read_at(uint32_t input, uint64_t at)
+{
+	uint64_t read = 0;
+
+	for (uint32_t k = 0; k < seen.nr_steps[input] && seen.step[input][k].at <= at; k++)
+		read = seen.step[input][k].read;
+	return read;
+}
+
+/*
+ * Two inputs of 2 MiB merged evenly into two outputs, 128 KiB of each at a time: what was read when an output had
+ * grown to a point is known within a step, and at the end both are through.
+ */
+static void tells_how_far_inputs_were_read(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	for (uint64_t at = 0; at < 2 * SIZE; at += 2 * TERRACE_FILE_STEP) {
+		uint64_t out = 11 + at / SIZE, from = at % SIZE;
+
+		row(TERRACE_FILE_READ, 1, 5, at / 2, at / 2 + TERRACE_FILE_STEP);
+		row(TERRACE_FILE_READ, 2, 5, at / 2, at / 2 + TERRACE_FILE_STEP);
+		if (!from)
+			create(out, "000011.sst", 5);
+		row(TERRACE_FILE_WRITTEN, out, 5, from, from + 2 * TERRACE_FILE_STEP);
+		if (from + 2 * TERRACE_FILE_STEP == SIZE)
+			happens(TERRACE_FILE_CLOSED, out, 5);
+	}
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint64_t at = SIZE / 8; at < 2 * SIZE; at += SIZE / 8) {
+			assert_true(read_at(i, at) + 2 * TERRACE_FILE_STEP >= at / 2);
+			assert_true(read_at(i, at) <= at / 2 + 2 * TERRACE_FILE_STEP);
+		}
+		assert_int_equal(read_at(i, 2 * SIZE), SIZE);
+	}
+}
+
+/* Direct I/O: 1 MiB of each input at once.  What was read passes evenly until the next piece is read. */
+static void what_is_read_ahead_passes_evenly(void **state)
+{
+	struct terrace_file_event e = event(TERRACE_FILE_READ, 1, 5);
+
+	(void)state;
+	table(1, 2);
+	create(11, "000011.sst", 5);
+	e.to = MB;
+	files_event(files, &e);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	e.from = MB;
+	e.to = SIZE;
+	files_event(files, &e);
+	row(TERRACE_FILE_WRITTEN, 11, 5, MB, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	dies(1, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(read_at(0, MB / 2), 0);
+	assert_int_equal(read_at(0, SIZE), SIZE);
+	assert_true(seen.nr_steps[0] <= 2);
+}
+
+/* An input that was only begun, and a flush in between, are left out; what is told of the others holds. */
+static void numbers_crossings_anew(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 3; i++)
+		table(i, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, TERRACE_FILE_STEP);
+	row(TERRACE_FILE_READ, 2, 5, 0, TERRACE_FILE_STEP);
+	create(11, "000011.sst", 5);
+	row(TERRACE_FILE_READ, 1, 5, TERRACE_FILE_STEP, 2 * TERRACE_FILE_STEP);
+	row(TERRACE_FILE_READ, 2, 5, TERRACE_FILE_STEP, SIZE);
+	row(TERRACE_FILE_READ, 3, 5, 0, SIZE);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	dies(2, 5);
+	dies(3, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+	assert_true(seen.crossings > 0);
+	assert_int_equal(read_at(0, SIZE), SIZE);
+	assert_int_equal(read_at(1, SIZE), SIZE);
+}
+
+/* A job of 4 GiB: coarser, but from the first byte to the last. */
+static void large_jobs_are_told_coarsely(void **state)
+{
+	const uint64_t all = 4096 * MB;
+	uint32_t most = 0;
+
+	(void)state;
+	table(1, 2);
+	create(11, "000011.sst", 5);
+	for (uint64_t at = 0; at < all; at += TERRACE_FILE_STEP) {
+		struct terrace_file_event e = event(TERRACE_FILE_READ, 1, 5);
+
+		e.from = at;
+		e.to = at + TERRACE_FILE_STEP;
+		e.size = all;
+		files_event(files, &e);
+		e.what = TERRACE_FILE_WRITTEN;
+		e.inode = 11;
+		files_event(files, &e);
+		for (int i = 0; i < 2; i++)
+			most = most > files->job[i].nr_crossings ? most : files->job[i].nr_crossings;
+	}
+	assert_in_range(most, FILES_CROSSINGS / 2, FILES_CROSSINGS);
+	for (int i = 0; i < 2; i++) {
+		const struct file_job *job = &files->job[i];
+
+		if (!job->nr_crossings)
+			continue;
+		assert_int_equal(job->crossing[job->nr_crossings - 1].end, all);
+		assert_true(job->crossing[0].end <= 64 * TERRACE_FILE_STEP);
+	}
 }
 
 /* One after the other by the same thread: the manifest's sync is between them. */
@@ -314,6 +451,21 @@ static void stays_bounded(void **state)
 	assert_int_equal(files->stats.cut_jobs, 0);
 }
 
+/* Its blocks are asked for: nobody trims them otherwise when it is deleted. */
+static void a_log_is_told_without_sync(void **state)
+{
+	(void)state;
+	create(7, "000007.log", 2);
+	row(TERRACE_FILE_WRITTEN, 7, 2, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, 7, 2);
+	create(8, "MANIFEST-000008", 2);
+	happens(TERRACE_FILE_SYNCED, 8, 2);
+	happens(TERRACE_FILE_CLOSED, 8, 2);
+	assert_int_equal(seen.tables, 1);
+	dies(7, 2);
+	assert_int_equal(seen.died, 1);
+}
+
 static void knows_names(void **state)
 {
 	(void)state;
@@ -335,6 +487,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sees_a_compaction),
 		TEST(remembers_where_heat_comes_from),
+		TEST(tells_how_far_inputs_were_read),
+		TEST(what_is_read_ahead_passes_evenly),
+		TEST(numbers_crossings_anew),
+		TEST(large_jobs_are_told_coarsely),
 		TEST(keeps_jobs_apart),
 		TEST(reads_what_it_wrote),
 		TEST(a_backup_is_none),
@@ -343,6 +499,7 @@ int main(void)
 		TEST(readahead_is_no_flush),
 		TEST(recycles_inodes),
 		TEST(stays_bounded),
+		TEST(a_log_is_told_without_sync),
 		TEST(knows_names),
 	};
 

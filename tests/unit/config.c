@@ -65,7 +65,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\n");
+		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\npin_share = 0.2\ntail_share = 0.1\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -83,6 +83,11 @@ static void every_key_is_heard(void **state)
 	assert_false(c.policy.ban_dead);
 	assert_false(c.policy.trim_dead);
 	assert_false(c.policy.ignore_compactions);
+	assert_false(c.policy.inherit_heat);
+	assert_false(c.policy.pin_tails);
+	assert_false(c.policy.cold_streams);
+	assert_true(c.policy.cold_share > 0.29);
+	assert_true(c.policy.pin_share > 0.19 && c.policy.tail_share < 0.11);
 	assert_int_equal(c.policy.dead_wait_ms, 70);
 	assert_int_equal(c.policy.tuning.choose.candidates, 3);
 	assert_null(config_of(&c, "any"));	/* drive_all = no */
@@ -132,6 +137,7 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[policy]\nrule = best\n", "is none of precise");
 	refuses("[policy]\nsense = x\n", "is none of auto");
 	refuses("[policy]\nfiles = some\n", "is neither yes nor no");
+	refuses("[policy]\npin_share = 1.5\n", "is not a number from 0 to 1");
 	refuses("[policy]\ndead_wait_ms = 9\n", "2: dead_wait_ms = 9: is not a whole number from 10 to 3600000");
 	refuses("[policy]\nfill = 2\n", "is not a number from 0 to 1");
 	refuses("[volume a]\ndrive = yes\n[policy]\nheat = lru\n", "4: heat = lru: comes too late");

@@ -31,15 +31,20 @@ until_() {
 }
 tables() { python3 "$TERRACE_TREE/tests/vm/tables.py" $M/db "$@"; }
 
-cat > $CONF <<-TEXT
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	[policy]
-	files = yes
-	dead_wait_ms = 200
-	evaluate = yes
-TEXT
+configure() {
+	cat > $CONF <<-TEXT
+		[daemon]
+		state_directory = /dev/shm/state
+		socket = /dev/shm/socket
+		[policy]
+		files = yes
+		dead_wait_ms = 200
+		evaluate = yes
+		# as if the fast tier were full, and whatever a compaction reads cold
+		admit.fill = 0
+		cold_share = 1
+	TEXT
+}
 rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr '[:upper:]' '[:lower:]' | sed 's/ \?cap_/,+/g; s/^,//')
 follow() {
 	: > $LOG
@@ -77,13 +82,14 @@ sums() { (cd $M/db && md5sum "$@") >> /dev/shm/sums; }
 mkdir -p $M
 modprobe -q xfs || true
 vol_ram 448 256
-for fs in ext4 xfs; do
+for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	vol_format
 	vol_up stream_kb=0 heat_sample=1
-	make_fs $fs
+	make_fs "$fs"
 	mount "$VOL" $M
 	mkdir $M/db
 	rm -f /dev/shm/sums
+	configure
 	follow
 
 	# ---- a compaction: two tables into two, which take their place ----
@@ -105,6 +111,16 @@ for fs in ext4 xfs; do
 	until_ "hardly more room taken than the $before blocks of before" at_most_used $((before + 256))
 	pass "$fs: a compaction is seen, $(number trimmed_bytes) bytes of its inputs are trimmed, and $(number trimmed_beside_bytes) beside them"
 
+	# ---- what it was recognised for, and that switched off by SIGHUP ----
+	until_ "heat is passed on" is bequests 1
+	until_ "both outputs were sent past the fast tier" at_least cold_streams 2
+	until_ "tails are kept" at_least pinned_tails_blocks 32
+	printf '%s = no\n' inherit_heat pin_tails cold_streams >> $CONF
+	kill -HUP $daemon
+	until_ "tails are let go" is pinned_tails_blocks 0
+	cold=$(number cold_streams)
+	pass "$fs: heat is passed on, $cold streams are cold, tails are kept; all until SIGHUP"
+
 	# ---- alive: with another name, or open ----
 	died=$(number died)
 	tables compact 11,12 21,22 keep
@@ -121,11 +137,14 @@ for fs in ext4 xfs; do
 	rm $M/db/other
 	until_ "dead with its last name" is died $((died + 2))
 	until_ "now it was a compaction" is compactions 2
+	check_eq "bequests" "$(number bequests)" 1
+	check_eq "cold streams" "$(number cold_streams)" "$cold"
+	check_eq "tails" "$(number pinned_tails_blocks)" 0
 	sed -i '/00001[12]/d' /dev/shm/sums
 	pass "$fs: links and open files keep a table alive"
 
 	# ---- shared blocks are not its own ----
-	if [ $fs = xfs ]; then
+	if [ "$fs" = xfs ]; then
 		sums 000021.ldb
 		ranges=$(number ranges)
 		# a table that is all reflink from the start: written by cloning, then synced
@@ -141,7 +160,7 @@ for fs in ext4 xfs; do
 	# ---- nothing else was touched, nothing is kept open ----
 	umount $M
 	stop
-	check_fs $fs
+	check_fs "$fs"
 	echo 3 > /proc/sys/vm/drop_caches
 	mount "$VOL" $M
 	(cd $M/db && md5sum --quiet -c /dev/shm/sums) || die "a table changed"

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams that are known to be cold while they are written: their ranges are hinted, so that the kernel appends what
+ * comes to a shelf instead of taking a slot for each block.  The hint is taken back when the file is complete, is
+ * dead, or has been forgotten for long; the kernel ends it with the daemon.
+ *
+ * Only room that has been allocated can be hinted: files whose database allocates ahead (RocksDB does).
+ */
+#ifndef TERRACE_ACT_STREAMS_H
+#define TERRACE_ACT_STREAMS_H
+
+#include "port.h"
+
+#define STREAMS_MAX	64u	/* at a time */
+#define STREAM_RANGES	16u	/* of a file: with more it is left alone */
+
+struct stream_key {
+	uint64_t inode, of;	/* @of: its generation and filesystem */
+};
+
+struct stream_range {
+	uint64_t block, nr;
+};
+
+struct streams_counts {
+	uint64_t hinted, blocks;	/* files, and what of them was allocated */
+	uint64_t unplaced, scattered;	/* nothing allocated yet; in too many pieces, or no room for hints */
+};
+
+struct streams {
+	struct port *port;
+	struct streams_counts counts;
+	uint64_t serial;
+	struct stream {
+		struct stream_key key;
+		uint64_t serial;	/* 0: free */
+		uint32_t nr;
+		struct stream_range range[STREAM_RANGES];
+	} stream[STREAMS_MAX];
+};
+
+void streams_hint(struct streams *s, const struct stream_key *key, const struct stream_range *range, uint32_t nr);
+/* It is complete, or dead. */
+void streams_end(struct streams *s, const struct stream_key *key);
+void streams_end_all(struct streams *s);
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A compaction's outputs take over the heat of its inputs (decide/inherit.h), before anyone has read them;
+ * and those of their blocks that are hot by that, but lie below, are raised at once.
+ *
+ * Tails of tables (decide/tails.h) are kept here as well: they go up at once, too, and demote.c leaves them there.
+ *
+ * Passing on happens when all outputs are written, in one go: it reads what RALT has on disk about the inputs' blocks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop/engine.h"
+
+#define MOST_BLOCKS	(1u << 20)	/* of all outputs, or of an input: 12 MiB of memory each */
+#define SETTLE_BLOCKS	1024u		/* heirs that are worth a run of their own in RALT's files */
+
+static uint64_t blocks_of(const struct engine_file *f)
+{
+	return (f->size + INHERIT_BLOCK - 1) / INHERIT_BLOCK;
+}
+
+/* The part of a range that lies within the first @most blocks of its file. */
+static uint64_t within(const struct engine_range *r, uint64_t most)
+{
+	uint64_t first = r->offset / INHERIT_BLOCK;
+
+	if (first >= most)
+		return 0;
+	return r->nr < most - first ? r->nr : most - first;
+}
+
+static void lay(struct engine *e, const struct engine_file *in, struct inherit_heat *out, uint64_t nr_out)
+{
+	uint64_t nr = blocks_of(in);
+	struct inherit_heat *heat = nr && nr <= MOST_BLOCKS ? calloc(nr, sizeof(*heat)) : NULL;
+
+	if (!heat) {
+		e->stats.bequests_cut++;
+		return;
+	}
+	for (uint32_t i = 0; i < in->nr; i++) {
+		const struct engine_range *r = &in->range[i];
+		uint64_t n = within(r, nr);
+
+		if (n && r->block + n <= e->shape.blocks)
+			warmth_worth(&e->warmth, r->block, n, &heat[r->offset / INHERIT_BLOCK]);
+	}
+	inherit_lay(in->step, in->nr_steps, heat, nr, out, nr_out);
+	free(heat);
+}
+
+static void inherits(struct engine *e, uint64_t block, const struct inherit_heat *heat)
+{
+	bool hot = false;
+
+	if (!warmth_inherit(&e->warmth, block, heat, &hot))
+		return;
+	e->stats.heirs++;
+	e->stats.hot_heirs += hot;
+	if (hot && !promote_soon(e, block))
+		e->stats.heirs_left++;
+}
+
+static void give(struct engine *e, const struct engine_file *out, const struct inherit_heat *heat)
+{
+	for (uint32_t i = 0; i < out->nr; i++) {
+		const struct engine_range *r = &out->range[i];
+		uint64_t n = within(r, blocks_of(out));
+
+		for (uint64_t k = 0; k < n && r->block + k < e->shape.blocks; k++)
+			inherits(e, r->block + k, &heat[r->offset / INHERIT_BLOCK + k]);
+	}
+}
+
+void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
+		    const struct engine_file *output, uint32_t nr_out)
+{
+	uint64_t heirs = e->stats.heirs, nr = 0, at = 0;
+	struct inherit_heat *heat;
+
+	if (!e->senses)
+		return;
+	for (uint32_t i = 0; i < nr_out; i++)
+		nr += blocks_of(&output[i]);
+	heat = nr && nr <= MOST_BLOCKS ? calloc(nr, sizeof(*heat)) : NULL;
+	if (!heat) {
+		e->stats.bequests_cut++;
+		return;
+	}
+	for (uint32_t i = 0; i < nr_in; i++)
+		lay(e, &input[i], heat, nr);
+	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++]))
+		give(e, &output[i], heat + at);
+	e->stats.bequests++;
+	if (e->stats.heirs - heirs >= SETTLE_BLOCKS)
+		warmth_settle(&e->warmth);
+	free(heat);
+}
+
+bool engine_crowded(const struct engine *e)
+{
+	return (double)e->fast_used >= e->c.tuning.admit.fill * (double)e->fast_blocks;
+}
+
+bool engine_hot(const struct engine *e, uint64_t block)
+{
+	return e->senses && block < e->shape.blocks && warmth_hot(&e->warmth, block);
+}
+
+/* ---- tails that stay fast ------------------------------------------------------------------ */
+
+static uint64_t pin_limit(const struct engine *e)
+{
+	return (uint64_t)(e->c.pin_share * (double)e->fast_blocks);
+}
+
+void engine_pin(struct engine *e, uint64_t block, uint64_t nr)
+{
+	if (block >= e->shape.blocks || nr > e->shape.blocks - block || !pin_limit(e))
+		return;
+	tails_add(e->tails, block, nr, pin_limit(e));
+	for (uint64_t i = 0; i < nr && tails_have(e->tails, block + i); i++)
+		promote_soon(e, block + i);
+}
+
+void engine_unpin(struct engine *e, uint64_t block, uint64_t nr)
+{
+	tails_drop(e->tails, block, nr);
+}
+
+void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes)
+{
+	if (yes)
+		tails_add(e->dead, block, nr, UINT64_MAX);
+	else
+		tails_drop(e->dead, block, nr);
+}

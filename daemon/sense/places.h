@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where tables are on the volume, by inode: asked for while they live, since the dead cannot be asked.
+ * A hash of bounded size; where it is crowded, the one that is longest there goes.
+ */
+#ifndef TERRACE_SENSE_PLACES_H
+#define TERRACE_SENSE_PLACES_H
+
+#include "sense/extents.h"
+#include "sense/files.h"
+
+#define PLACES	FILES_MAX
+
+struct place {
+	struct file_id id;
+	uint32_t nr;		/* 0: free */
+	struct extent *extent;
+};
+
+struct places {
+	struct place place[PLACES];	/* by hash of the inode, the next free one from there */
+};
+
+struct place *places_find(struct places *ps, const struct file_id *id);
+/* Copies @extent.  No memory: it is not known. */
+void places_keep(struct places *ps, const struct file_id *id, const struct extent *extent, uint32_t nr);
+void places_drop(struct place *p);
+void places_exit(struct places *ps);
+
+#endif

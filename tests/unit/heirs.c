@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the loop does with what is known of files, on a simulated volume: heat by descent, tails that stay. */
+#include "sim_lib.h"
+
+#define BLOCKS	(64 * 1024)
+#define FAST	(8 * 1024)
+
+/*
+ * Files of 1024 blocks: the first two are merged into the third and fourth, block by block in turn.  Blocks that were
+ * hot are hot where they went, and up, before anyone has read them there.
+ */
+static void outputs_inherit_heat(void **state)
+{
+	const struct inherit_step step[] = { { 2 * 1024 * 4096ull, 1024 * 4096ull } };
+	const struct engine_range range[] = {
+		{ .block = 0, .nr = 1024 }, { .block = 2048, .nr = 1024 },
+		{ .block = 32768, .nr = 1024 }, { .block = 40960, .nr = 1024 },
+	};
+	struct engine_file file[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = 1024 * 4096, .step = step, .nr_steps = 1 };
+	for (enum heat_kind kind = HEAT_RALT; kind <= HEAT_CLOCK; kind++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint32_t hot = 0, cold = 0, up = 0;
+
+		s->c.heat = kind;
+		sim_open(s);
+		/* every 16th block of the first half, and with it of the first two files */
+		for (int i = 0; i < 40000; i++) {
+			sim_access(s, prng_below(&s->prng, 2048) * 16, false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		for (uint64_t b = 32768; b < 33792; b++)
+			hot += warmth_hot(&s->e.warmth, b);
+		assert_int_equal(hot, 0);
+		engine_inherit(&s->e, file, 2, file + 2, 2);
+		for (int i = 0; i < 64; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 0; b < 2048; b++) {
+			uint64_t at = b < 1024 ? 32768 + b : 40960 + b - 1024;
+			bool heir = b / 2 % 16 == 0;
+
+			*(heir ? &hot : &cold) += warmth_hot(&s->e.warmth, at);
+			up += heir && s->v.place[at] != PLACE_PACKED;
+		}
+		/* of 128; a clock pins by chance at its boundary */
+		assert_true(hot >= (kind == HEAT_RALT ? 120 : 64));
+		assert_true(cold <= 20);
+		assert_true(up >= hot && s->e.stats.promoted_as_heirs >= 64);
+		assert_int_equal(s->e.stats.bequests, 1);
+		sim_remove(s);
+	}
+}
+
+/* Tails come up at once and stay, though nobody reads them; without a share for them they do neither. */
+static void tails_stay_fast(void **state)
+{
+	(void)state;
+	for (int share = 0; share <= 1; share++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint32_t up = 0, left = 0;
+
+		s->c.pin_share = share * 0.05;
+		sim_open(s);
+		sim_hotspot(s, 10000, 2048, 0.8, 0.5);
+		for (uint64_t t = 0; t < 10; t++)
+			engine_pin(&s->e, t * 5000 + 3, 32);
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t t = 0; t < 10; t++)
+			for (uint64_t b = t * 5000 + 3; b < t * 5000 + 35; b++)
+				up += s->v.place[b] != PLACE_PACKED;
+		sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+		for (uint64_t t = 0; t < 10; t++)
+			for (uint64_t b = t * 5000 + 3; b < t * 5000 + 35; b++)
+				left += s->v.place[b] != PLACE_PACKED;
+		if (share) {
+			assert_true(up >= 310 && left >= 310);
+			assert_true(s->e.stats.pinned > 100);
+		} else {
+			assert_true(up < 200 && left < 200);
+			assert_int_equal(s->e.stats.pinned, 0);
+		}
+		engine_unpin(&s->e, 0, BLOCKS);
+		assert_int_equal(s->e.tails->blocks, 0);
+		sim_remove(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(outputs_inherit_heat),
+		cmocka_unit_test(tails_stay_fast),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
