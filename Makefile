@@ -173,7 +173,7 @@ $(BUILD)/bpf/vmlinux.h:
 
 # ---- tests, measurements, checks ------------------------------------------------
 
-.PHONY: setup check check-long demo bench bench-io lint lint-deep
+.PHONY: setup check check-long demo bench bench-io bench-smoke lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
@@ -195,6 +195,9 @@ demo bench: setup
 bench-io: setup
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
 	$(Q)tests/bench/run lines io open bandwidth smp
+#: make bench-smoke   no I/O costs more than it did: a minute, part of make check
+bench-smoke: setup
+	$(Q)tests/run -v bench-smoke
 #: make lint          style, warnings, sparse, checkpatch, dependency rules: under a minute
 lint:
 	$(Q)scripts/setup --lint
