@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's LZ4 and zstd, and our decoder of LZ4, behind the callbacks of
- * core/pack.h. What they write is what daemon/pack_codec.c reads: LZ4 blocks that
- * continue each other, one zstd frame for a cluster, flushed behind each segment.
+ * The kernel's LZ4 and zstd behind the callbacks of core/pack.h. What they
+ * write is what daemon/pack_codec.c reads: LZ4 blocks that continue each
+ * other, one zstd frame for a cluster, flushed behind each segment.
  */
 #include <linux/lz4.h>
 #include <linux/sched/mm.h>
@@ -10,7 +10,6 @@
 #include <linux/vmalloc.h>
 #include <linux/zstd.h>
 
-#include "core/lz4_decode.h"
 #include "packs.h"
 
 #define ZSTD_WINDOW_LOG		16	/* a cluster */
@@ -128,7 +127,10 @@ static int lz4_compress(void *context, const u8 *cluster, u32 from, u32 bytes, b
 static int lz4_decompress(void *context, const u8 *stored, u32 length, u8 *cluster, u32 from,
 			  u32 bytes, bool last)
 {
-	return tr_lz4_decode(stored, length, cluster, from, bytes);
+	int got = LZ4_decompress_safe_usingDict((const char *)stored, (char *)cluster + from,
+						length, bytes, (const char *)cluster, from);
+
+	return got == (int)bytes ? 0 : -EBADMSG;
 }
 
 /* --- zstd ----------------------------------------------------------------------- */

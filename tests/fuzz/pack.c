@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Packs: a header that is accepted leads nowhere outside of header and run, and its slots are a permutation. */
 #include "fuzz.h"
-#include "lz4_decode.h"
 #include "pack.h"
 
 static const struct tr_pack_id any = {};
@@ -104,18 +103,6 @@ static u32 build(u8 *image, u32 bytes, const uint8_t *data)
 	return b.head.bytes;
 }
 
-/* A block of LZ4, by itself or behind another one. */
-static void decode_lz4(const uint8_t *data, size_t size)
-{
-	u32 at = data[0] * 4, bytes = (data[1] + 1) * 16;
-	u8 *from = malloc(size - 2), *cluster = calloc(1, at + bytes);
-
-	memcpy(from, data + 2, size - 2);
-	tr_lz4_decode(from, size - 2, cluster, at, bytes);
-	free(from);
-	free(cluster);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static u8 image[44 * TERRACE_BLOCK_BYTES] __aligned(8);
@@ -125,8 +112,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	raw(buf, bytes, data, size);
 	decode(buf, bytes);
 	free(buf);
-	if (size > 2)
-		decode_lz4(data, size);
 	if (size < 24)
 		return 0;
 	bytes = build(image, sizeof(image), data);
