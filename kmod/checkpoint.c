@@ -128,7 +128,7 @@ static void fill_super(struct terrace *tr, struct tr_super *super,
 static int finish(struct terrace *tr, const struct tr_journal_link *tail, u64 generation,
 		  bool clean)
 {
-	struct tr_super *super;
+	struct tr_super *super = &tr->pages->next_super;
 	int err;
 
 	err = tr_commit(tr);
@@ -141,14 +141,12 @@ static int finish(struct terrace *tr, const struct tr_journal_link *tail, u64 ge
 		err = tr_metaspace_write(tr, generation);
 	if (err)
 		return err;
-	super = kmalloc(sizeof(*super), GFP_NOIO | __GFP_NOFAIL);
 	fill_super(tr, super, tail, generation, clean && all_clean(tr, tail));
 	err = tr_writable(tr) ? tr_super_write(tr, super) : -EROFS;
 	if (!err) {
 		tr_metaspace_durable(tr, super);
 		tr_journal_advance(tr, tail);
 	}
-	kfree(super);
 	return err;
 }
 
@@ -267,6 +265,8 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 		tr_mode_lower(tr, TR_MODE_READ_ONLY, "no room left for metadata pages", r);
 	else if (r && r != -EROFS && tr_writable(tr))
 		DMWARN_LIMIT("%s: checkpoint failed (%d), trying again later", tr->name, r);
+	if (!clean && tr_reserve_low(tr))
+		tr_memory_check(tr);	/* what was dirty may leave now */
 	if (!r) {
 		tr_lazy_kick(tr);
 		tr_discards_kick(tr);

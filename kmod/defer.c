@@ -106,6 +106,7 @@ static int prepare(struct terrace *tr, struct bio *bio, enum tr_verdict verdict,
 
 	if (bio_op(bio) == REQ_OP_WRITE && !tr_writable(tr))
 		return -EIO;
+	tr_reserve_wait(tr);		/* here: nothing is held yet */
 	region = tr_region_get(tr, block >> TERRACE_REGION_SHIFT, bio_op(bio) == REQ_OP_WRITE);
 	if (IS_ERR_OR_NULL(region))
 		return PTR_ERR(region);
@@ -238,7 +239,7 @@ void tr_orders_ended(struct terrace *tr)
 	atomic64_inc(&tr->orders_ended);
 	atomic_dec_return_release(&tr->orders_at_work);
 	if (tr_room_is_waited_for(tr))
-		queue_work(tr->meta_wq, &tr->refill_work);
+		queue_work(tr->room_wq, &tr->refill_work);
 }
 
 void tr_defer_room(struct terrace *tr, struct bio *bio)
@@ -269,7 +270,7 @@ void tr_defer_room(struct terrace *tr, struct bio *bio)
 	 * the list, so that it cannot miss them.
 	 */
 	tr_commit_kick(tr);
-	queue_work(tr->meta_wq, &tr->refill_work);
+	queue_work(tr->room_wq, &tr->refill_work);
 }
 
 static struct bio_list take_waiters(struct terrace *tr)

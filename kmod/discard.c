@@ -63,12 +63,14 @@ u64 tr_discard_pending(struct terrace *tr, u64 region)
 	return seq;
 }
 
-static struct open_range *range_create(u64 first, u64 end)
+static struct open_range *range_create(u64 first, u64 end, gfp_t gfp)
 {
-	struct open_range *range = kzalloc(sizeof(*range), GFP_NOIO | __GFP_NOFAIL);
+	struct open_range *range = kzalloc(sizeof(*range), gfp);
 
-	range->first = first;
-	range->end = end;
+	if (range) {
+		range->first = first;
+		range->end = end;
+	}
 	return range;
 }
 
@@ -96,7 +98,7 @@ static void drop_older__f(struct terrace *tr, const struct open_range *range)
 
 void tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq)
 {
-	struct open_range *range = range_create(first, end);
+	struct open_range *range = range_create(first, end, GFP_KERNEL | __GFP_NOFAIL);
 
 	range->seq = seq;
 	range->walked = true;		/* nothing is loaded yet */
@@ -147,6 +149,8 @@ static int empty_regions(struct terrace *tr, u64 first, u64 end, bool only_loade
 			if (!region || region == &tr->empty)
 				continue;
 		}
+		if (!only_loaded)
+			tr_reserve_wait(tr);
 		r = empty_blocks(tr, first, 0, TERRACE_REGION_BLOCKS);
 		if (r == -EROFS)
 			return r;		/* nothing is written any more */
@@ -179,16 +183,21 @@ static int empty_range(struct terrace *tr, u64 first, u64 end)
 	struct open_range *range;
 	int err;
 
-	if (end - first <= FEW_REGIONS || !may_open(tr))
+	if (end - first <= FEW_REGIONS)
 		return empty_regions(tr, first, end, false);
+	range = range_create(first, end, TR_GFP_MAY);
+	if (!range || !may_open(tr)) {
+		kfree(range);
+		return empty_regions(tr, first, end, false);
+	}
 	err = tr_journal_reserve_wait(tr, 1);
 	if (err) {
+		kfree(range);
 		spin_lock(&tr->discard_lock);
 		tr->nr_discards--;
 		spin_unlock(&tr->discard_lock);
 		return err;
 	}
-	range = range_create(first, end);
 	/* No eviction while the walk goes on. A region that was loaded before
 	 * and left now would come back with its old places: its page may even
 	 * be newer than the record, from a move.
@@ -223,6 +232,8 @@ void tr_discard(struct terrace *tr, struct bio *bio)
 
 	if (!tr_writable(tr))
 		err = -EIO;
+	else
+		tr_reserve_wait(tr);
 	i = block & (TERRACE_REGION_BLOCKS - 1);
 	if (!err && i) {
 		n = min_t(u64, end - block, TERRACE_REGION_BLOCKS - i);
@@ -278,6 +289,7 @@ static bool load_range(struct terrace *tr, struct open_range *range)
 	while ((number = READ_ONCE(range->first)) < range->end) {
 		if (READ_ONCE(tr->stopping) || !tr_writable(tr))
 			return false;
+		tr_reserve_wait(tr);
 		region = tr_region_get(tr, number, false);
 		if (!IS_ERR_OR_NULL(region))
 			tr_region_put(region);

@@ -413,7 +413,7 @@ static void janitor_fn(struct work_struct *work)
 		WRITE_ONCE(tr->janitor_vain, began);
 	}
 	WRITE_ONCE(tr->janitor_busy, false);
-	queue_work(tr->meta_wq, &tr->refill_work);
+	queue_work(tr->room_wq, &tr->refill_work);
 	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */
 }
 

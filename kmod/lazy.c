@@ -164,8 +164,9 @@ static void lazy_done(struct terrace *tr, const struct tr_super *super)
 
 static int lazy_copy(struct terrace *tr, bool clean)
 {
-	struct tr_super *super = kmalloc(sizeof(*super), GFP_NOIO);
-	void *buf = kvmalloc(PIECE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	/* A commit may wait for lazy_mutex; the next checkpoint tries again. */
+	struct tr_super *super = kmalloc(sizeof(*super), TR_GFP_MAY);
+	void *buf = kvmalloc(PIECE_BLOCKS * TERRACE_BLOCK_BYTES, TR_GFP_MAY);
 	int err = super && buf ? 0 : -ENOMEM;
 
 	lockdep_assert_held(&tr->pages->lazy_mutex);
@@ -254,7 +255,7 @@ void tr_lazy_unclean(struct terrace *tr)
 	    time_before(jiffies, m->lazy_next_try))
 		return;
 	mutex_lock(&m->lazy_mutex);
-	buf = (void *)__get_free_page(GFP_NOIO | __GFP_NOFAIL);
+	buf = m->lazy_block;
 	if (tr_meta_live(tr, TR_COPY_LAZY)) {
 		m->lazy_super.flags &= ~TERRACE_SUPER_CLEAN;
 		err = write_super(tr, &m->lazy_super, buf);
@@ -267,7 +268,6 @@ void tr_lazy_unclean(struct terrace *tr)
 		WRITE_ONCE(m->lazy_clean, false);
 	else
 		m->lazy_next_try = jiffies + HZ;
-	free_page((unsigned long)buf);
 	mutex_unlock(&m->lazy_mutex);
 }
 

@@ -116,7 +116,7 @@ int tr_region_build(struct terrace *tr, u64 number, bool create, struct tr_build
 
 	memset(build, 0, sizeof(*build));
 	build->delta = tr_recover_find_delta(tr, number);
-	page = kvmalloc(TERRACE_MAP_MAX_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	page = tr_page_get(tr);
 	err = tr_page_read(tr, TERRACE_TREE_MAP, 0, number, page, &entry);
 	if (err && err != -ENOENT)
 		goto out;
@@ -133,7 +133,7 @@ int tr_region_build(struct terrace *tr, u64 number, bool create, struct tr_build
 		build->region = NULL;
 	}
 out:
-	kvfree(page);
+	tr_page_put(tr, page);
 	return err;
 }
 

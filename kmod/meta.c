@@ -221,10 +221,11 @@ int tr_meta_read(struct terrace *tr, u32 c, u64 block, void *buf, u32 nr)
  */
 int tr_super_write(struct terrace *tr, struct tr_super *super)
 {
+	void *block = tr->pages->super_block;
 	struct tr_meta_io io;
-	void *block;
 	int err;
 
+	lockdep_assert_held(&tr->checkpoint_mutex);
 	tr_meta_io_start(&io);
 	tr_meta_flush(tr, &io);
 	err = tr_meta_written(tr, &io, "flush of metadata pages");
@@ -233,13 +234,10 @@ int tr_super_write(struct terrace *tr, struct tr_super *super)
 	super->flags &= ~TERRACE_SUPER_ALONE;
 	if (tr_meta_nr_live(tr) < 2)
 		super->flags |= TERRACE_SUPER_ALONE;
-	block = (void *)__get_free_page(GFP_NOIO | __GFP_NOFAIL);
 	tr_super_encode(block, super);
 	tr_meta_io_start(&io);
 	tr_meta_write(tr, &io, REQ_FUA | REQ_SYNC, super->generation & 1, block, 1);
-	err = tr_meta_written(tr, &io, "writing the superblock");
-	free_page((unsigned long)block);
-	return err;
+	return tr_meta_written(tr, &io, "writing the superblock");
 }
 
 /* --- the ladder ---------------------------------------------------------- */
@@ -285,13 +283,15 @@ int tr_meta_init(struct terrace *tr)
 	INIT_LIST_HEAD(&m->clean);
 	for (level = 0; level < ARRAY_SIZE(m->dirty); level++)
 		INIT_LIST_HEAD(&m->dirty[level]);
-	err = bioset_init(&m->bios, 16, 0, BIOSET_NEED_BVECS);
-	if (err) {
-		kfree(m);
-		return err;
-	}
 	tr->pages = m;
-	return 0;
+	err = bioset_init(&m->bios, 16, 0, BIOSET_NEED_BVECS);
+	m->super_block = (void *)__get_free_page(GFP_KERNEL);
+	m->lazy_block = (void *)__get_free_page(GFP_KERNEL);
+	if (!err && (!m->super_block || !m->lazy_block))
+		err = -ENOMEM;
+	if (err)
+		tr_meta_exit(tr);
+	return err;
 }
 
 void tr_meta_exit(struct terrace *tr)
@@ -301,6 +301,8 @@ void tr_meta_exit(struct terrace *tr)
 	if (!m)
 		return;
 	bioset_exit(&m->bios);
+	free_page((unsigned long)m->lazy_block);
+	free_page((unsigned long)m->super_block);
 	kfree(m);
 	tr->pages = NULL;
 }

@@ -104,6 +104,7 @@ struct tr_dir {
 	u8 level;
 	bool is_dirty;
 	struct terrace_dir_disk *disk;	/* entries; the header is filled when written */
+	mempool_t *pool;		/* its; NULL: the allocator's */
 };
 
 struct tr_meta {
@@ -117,11 +118,14 @@ struct tr_meta {
 	struct list_head dirty[TR_MAX_DEPTH + 1];
 	u32 nr_dirty_dirs;
 	struct tr_batch *batch;		/* under checkpoint_mutex */
+	struct tr_super next_super;	/* the one it makes */
+	void *super_block;		/* … encoded; all under checkpoint_mutex */
 	bool retry;			/* a checkpoint did not get to its end; its tail: */
 	struct tr_journal_link retry_tail; /* both under checkpoint_mutex */
 	struct delayed_work idle_work;
 	struct mutex lazy_mutex;	/* one lazy copy at a time; pages_mutex nests in it */
 	struct work_struct lazy_work;
+	void *lazy_block;		/* for tr_lazy_unclean(); under lazy_mutex */
 	struct tr_super lazy_super;	/* complete on the lazy mirror; generation 0: nothing */
 	bool lazy_clean;		/* … and marked CLEAN there, or perhaps */
 	unsigned long lazy_next_try;	/* to take that mark away, jiffies */

@@ -437,6 +437,7 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 	struct work_area *area = area_get(tr);
 	u32 k;
 
+	tr_reserve_wait(tr);		/* while none of them is pinned */
 	for (k = 0; k < nr; k++)
 		move[k].err = area ? tr_move_begin(tr, &move[k]) : -ENOMEM;
 	if (!area)

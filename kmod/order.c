@@ -461,6 +461,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	int err[TR_ORDER_MOST], flushed;
 	u32 k;
 
+	tr_reserve_wait(tr);		/* while no region is pinned */
 	for (k = 0; k < nr; k++)
 		state[k] = tr_order_of_shelf(&order[k]->ask) ? NULL : begin(tr, order[k]);
 	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);

@@ -16,7 +16,10 @@
 static void index_free(struct terrace *tr, struct tr_index *index)
 {
 	atomic64_sub(sizeof(*index) + index->bytes, &tr->memory);
-	kvfree_rcu(index, rcu);
+	if (index->pooled)
+		mempool_free(index, &tr->reserve.index);	/* nobody looks it up */
+	else
+		kvfree_rcu(index, rcu);
 }
 
 void tr_index_put(struct terrace *tr, struct tr_index *index)
@@ -48,11 +51,22 @@ static void forget__f(struct tr_packing *packing, struct tr_index *index)
 	packing->bytes -= index->bytes;
 }
 
-/* Two blocks at most, in a worker: a read waits for memory rather than fail. */
-static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, u32 bytes)
+/*
+ * Two blocks at most, in a worker. @must: a read waits for memory rather than
+ * fail, for that of another reader, which waits for nothing but its drive; such
+ * an index is never put into the cache, or the pool would stay empty.
+ */
+static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, u32 bytes,
+				  bool must)
 {
-	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, GFP_NOIO | __GFP_NOFAIL);
+	struct tr_index *index = kvmalloc(sizeof(*index) + bytes, TR_GFP_MAY);
+	bool pooled = !index && must;
 
+	if (pooled)
+		index = mempool_alloc(&tr->reserve.index, GFP_NOIO);
+	if (!index)
+		return NULL;
+	index->pooled = pooled;
 	refcount_set(&index->users, 1);
 	index->used = false;
 	index->id = id;
@@ -68,7 +82,7 @@ static void insert(struct terrace *tr, struct tr_index *index)
 	struct tr_packing *packing = tr->packing;
 	int err;
 
-	if (xa_reserve(&packing->indexes, index->id, GFP_NOIO))
+	if (index->pooled || xa_reserve(&packing->indexes, index->id, TR_GFP_MAY))
 		return;
 	spin_lock(&packing->lock);
 	err = xa_load(&packing->indexes, index->id) ? -EEXIST :
@@ -84,9 +98,10 @@ static void insert(struct terrace *tr, struct tr_index *index)
 
 void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes)
 {
-	struct tr_index *index = index_new(tr, id, data, bytes);
+	struct tr_index *index = index_new(tr, id, data, bytes, false);
 
-	insert(tr, index);
+	if (index)
+		insert(tr, index);
 	tr_index_put(tr, index);
 }
 
@@ -118,7 +133,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 
 	if (index)
 		return index;
-	buf = kmalloc(TERRACE_PACK_HEADER_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	buf = tr_page_get(tr);
 	if (ref->index_place != TR_NO_PLACE)
 		err = read_header(tr, ref, ref->index_place, ref->index_blocks, buf, &head);
 	if (err) {
@@ -132,10 +147,10 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 			    tr->name, ref->id, ref->region, tr_place_tier(ref->place),
 			    tr_place_index(ref->place), err);
 	} else {
-		index = index_new(tr, ref->id, buf, head.bytes);
+		index = index_new(tr, ref->id, buf, head.bytes, true);
 		insert(tr, index);
 	}
-	kfree(buf);
+	tr_page_put(tr, buf);
 	return err ? ERR_PTR(err) : index;
 }
 

@@ -64,6 +64,7 @@ struct tr_index {
 	};
 	refcount_t users;
 	bool used;			/* since eviction last came by; written lock-free */
+	bool pooled;		/* from reserve.index: not in the cache */
 	u64 id;
 	u32 bytes;
 	u8 data[] __aligned(8);	/* the header, parsed */
@@ -76,7 +77,7 @@ struct tr_index *tr_index_find(struct terrace *tr, u64 id);
 void tr_index_put(struct terrace *tr, struct tr_index *index);
 /* Blocks in pack @id, and its codec, if its index is in memory. */
 bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec);
-/* Puts a copy of @data, a good header, into the cache. */
+/* Puts a copy of @data, a good header, into the cache, if there is memory. */
 void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes);
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes);
 

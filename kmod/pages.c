@@ -158,27 +158,28 @@ static void dir_free(struct terrace *tr, struct tr_dir *dir)
 	if (dir->is_dirty)
 		tr->pages->nr_dirty_dirs--;
 	atomic64_sub(DIR_MEMORY, &tr->memory);
-	free_page((unsigned long)dir->disk);
+	tr_map_free(dir->disk, dir->pool);
 	kfree(dir);
 }
 
 /* An empty directory in the cache, not on disk. */
 static struct tr_dir *dir_create(struct terrace *tr, struct tr_tree *tree, u32 level, u64 number)
 {
-	struct tr_dir *dir = kzalloc(sizeof(*dir), GFP_NOIO);
-	int err = -ENOMEM;
+	/* Bounded: there are no more dirty ones than DIRTY_DIRS and what one batch
+	 * of pages changes, the others are evicted.
+	 */
+	struct tr_dir *dir = kzalloc(sizeof(*dir), TR_GFP_MUST);
+	int err;
 
-	if (!dir)
-		return ERR_PTR(-ENOMEM);
 	dir->tree = tree;
 	dir->level = level;
 	dir->index = tr_dir_index(number, level);
-	dir->disk = (void *)get_zeroed_page(GFP_NOIO);
-	if (dir->disk)
-		err = xa_err(xa_store(&tr->pages->dirs, dir_key(tree, level, dir->index), dir,
-				      GFP_NOIO));
+	dir->disk = tr_map_alloc(tr, TERRACE_BLOCK_BYTES, &dir->pool);
+	memset(dir->disk, 0, TERRACE_BLOCK_BYTES);
+	err = xa_err(xa_store(&tr->pages->dirs, dir_key(tree, level, dir->index), dir,
+			      TR_GFP_MUST));
 	if (err) {
-		free_page((unsigned long)dir->disk);
+		tr_map_free(dir->disk, dir->pool);
 		kfree(dir);
 		return ERR_PTR(err);
 	}

@@ -38,11 +38,13 @@ static void fill_codecs(struct terrace *tr, struct terrace_region *out)
 
 static void fill_region(struct terrace *tr, u64 number, struct terrace_region *out)
 {
-	struct tr_region *region = tr_region_get(tr, number, false);
+	struct tr_region *region;
 	struct tr_packs *packs;
 	u64 place;
 	u32 i;
 
+	tr_reserve_wait(tr);
+	region = tr_region_get(tr, number, false);
 	memset(out, 0, sizeof(*out));
 	out->region = number;
 	if (IS_ERR(region))

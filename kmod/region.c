@@ -28,24 +28,35 @@ static struct tr_array *array_of(const struct tr_leaf *leaf)
 struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high)
 {
 	u32 bytes = sizeof(struct tr_array) + cap * (sizeof(u32) + (high ? 1 : 0));
-	struct tr_array *array;
+	mempool_t *pool;
+	struct tr_array *array = tr_map_alloc(tr, bytes, &pool);
 
-	/* At most 5 KiB, in a worker: waiting for memory is the only way not
-	 * to lose a write that has been accepted.
-	 */
-	array = kmalloc(bytes, GFP_NOIO | __GFP_NOFAIL);
 	array->bytes = bytes;
+	array->pooled = pool;
 	array->packs = NULL;
 	atomic64_add(bytes, &tr->memory);
 	return array;
 }
 
+static void array_free_rcu(struct rcu_head *rcu)
+{
+	struct tr_array *array = container_of(rcu, struct tr_array, rcu);
+
+	mempool_free(array, array->pool);
+}
+
+/* Its packs are somebody else's by now, or freed. */
 static void array_free(struct terrace *tr, struct tr_array *array)
 {
 	if (!array)
 		return;
 	atomic64_sub(array->bytes, &tr->memory);
-	kfree_rcu(array, rcu);
+	if (!array->pooled) {
+		kfree_rcu(array, rcu);
+		return;
+	}
+	array->pool = &tr->reserve.map;
+	call_rcu(&array->rcu, array_free_rcu);
 }
 
 /* --- packs ------------------------------------------------------------------ */
@@ -64,12 +75,19 @@ static u32 packs_bytes(u32 cap)
 	return offsetof(struct tr_packs_memory, packs) + tr_packs_bytes(cap);
 }
 
+static void packs_free_rcu(struct rcu_head *rcu)
+{
+	struct tr_packs_memory *memory = container_of(rcu, struct tr_packs_memory, rcu);
+
+	tr_map_free(memory, memory->pool);
+}
+
 static void packs_free(struct terrace *tr, struct tr_packs_memory *memory)
 {
 	if (!memory)
 		return;
 	atomic64_sub(packs_bytes(memory->packs.cap), &tr->memory);
-	kfree_rcu(memory, rcu);
+	call_rcu(&memory->rcu, packs_free_rcu);
 }
 
 void tr_region_packs_grow(struct terrace *tr, struct tr_region *region, u32 cap)
@@ -77,10 +95,12 @@ void tr_region_packs_grow(struct terrace *tr, struct tr_region *region, u32 cap)
 	struct tr_packs_memory *fresh, *old = NULL;
 	struct tr_packs *packs;
 	unsigned long flags;
+	mempool_t *pool;
 
 	if (!region->leaf.low)
 		tr_region_grow(tr, region, 1, false);	/* something to hang them on */
-	fresh = kmalloc(packs_bytes(cap), GFP_NOIO | __GFP_NOFAIL);
+	fresh = tr_map_alloc(tr, packs_bytes(cap), &pool);
+	fresh->pool = pool;
 	tr_packs_init(&fresh->packs, cap);
 	atomic64_add(packs_bytes(cap), &tr->memory);
 	spin_lock_irqsave(&region->lock, flags);
@@ -113,7 +133,7 @@ static void region_init(struct tr_region *region, u64 number)
 
 struct tr_region *tr_region_alloc(struct terrace *tr, u64 number)
 {
-	struct tr_region *region = mempool_alloc(&tr->region_pool, GFP_NOIO);
+	struct tr_region *region = tr_reserve_region(tr);
 
 	region_init(region, number);
 	region->age = READ_ONCE(tr->tick);
@@ -162,8 +182,10 @@ struct tr_region **tr_table_slot__f(struct terrace *tr, u64 number)
 
 void tr_table_page_make(struct terrace *tr, u64 number)
 {
-	struct tr_region **fresh = kcalloc(TR_TABLE_PAGE, sizeof(*fresh),
-					   GFP_NOIO | __GFP_NOFAIL);
+	/* Bounded: a page, once for each 2 GiB of the volume that are used, and
+	 * evicted with them.
+	 */
+	struct tr_region **fresh = kcalloc(TR_TABLE_PAGE, sizeof(*fresh), TR_GFP_MUST);
 	unsigned long flags;
 
 	spin_lock_irqsave(&tr->table_lock, flags);
@@ -486,7 +508,6 @@ int tr_regions_grow(struct terrace *tr, u64 regions)
 int tr_regions_init(struct terrace *tr)
 {
 	u32 k;
-	int err;
 
 	region_init(&tr->empty, ~0ull);
 	spin_lock_init(&tr->table_lock);
@@ -494,9 +515,6 @@ int tr_regions_init(struct terrace *tr)
 	INIT_LIST_HEAD(&tr->dirty_regions);
 	for (k = 0; k < TR_LOAD_MUTEXES; k++)
 		mutex_init(&tr->load_mutex[k]);
-	err = mempool_init_kmalloc_pool(&tr->region_pool, 64, sizeof(struct tr_region));
-	if (err)
-		return err;
 	tr->table = kvcalloc(DIV_ROUND_UP_ULL(tr->nr_regions, TR_TABLE_PAGE),
 			     sizeof(*tr->table), GFP_KERNEL);
 	return tr->table ? 0 : -ENOMEM;
@@ -515,7 +533,6 @@ void tr_regions_exit(struct terrace *tr)
 				tr_region_free(tr, page[i]);
 		kfree(page);
 	}
-	rcu_barrier();		/* the pool below is where they go */
+	rcu_barrier();		/* the pools are where they go */
 	kvfree(tr->table);
-	mempool_exit(&tr->region_pool);
 }

@@ -15,12 +15,19 @@
 struct tr_array {
 	struct rcu_head rcu;
 	struct tr_packs_memory *packs;
-	u32 bytes;
+	union {
+		struct {
+			u32 bytes;
+			bool pooled;
+		};
+		mempool_t *pool;	/* once freed, if pooled */
+	};
 	u32 low[];
 };
 
 struct tr_packs_memory {
 	struct rcu_head rcu;
+	mempool_t *pool;		/* NULL: the allocator's */
 	struct tr_packs packs;		/* last: its array follows */
 };
 

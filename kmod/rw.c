@@ -9,6 +9,22 @@
 
 #include "terrace.h"
 
+/*
+ * Not the block layer's own set: swap and filesystems take their bios from that, and
+ * theirs may be waiting for ours. Each bio is on its way before the next is allocated.
+ */
+static struct bio_set bursts;
+
+int tr_rw_init(void)
+{
+	return bioset_init(&bursts, 16, 0, BIOSET_NEED_BVECS);
+}
+
+void tr_rw_exit(void)
+{
+	bioset_exit(&bursts);
+}
+
 static struct page *page_of(const void *p)
 {
 	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
@@ -45,7 +61,7 @@ void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sec
 	while (done < bytes) {
 		u32 pages = min_t(u32, DIV_ROUND_UP(offset_in_page(buf + done) + bytes - done,
 						    PAGE_SIZE), BIO_MAX_VECS);
-		struct bio *bio = bio_alloc(bdev, pages, opf, GFP_NOIO);
+		struct bio *bio = bio_alloc_bioset(bdev, pages, opf, GFP_NOIO, &bursts);
 
 		bio->bi_iter.bi_sector = sector + (done >> SECTOR_SHIFT);
 		bio->bi_end_io = burst_end_io;

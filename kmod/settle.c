@@ -227,11 +227,11 @@ int tr_settle_deltas(struct terrace *tr, u64 generation)
 	lockdep_assert_held(&tr->checkpoint_mutex);
 	if (!atomic64_read(&tr->recovery->nr_deltas))
 		return 0;
-	settle = kvzalloc(sizeof(*settle), GFP_NOIO | __GFP_NOFAIL);
+	settle = kzalloc(sizeof(*settle), TR_GFP_MUST);	/* bounded: two pages, one at a time */
 	settle->tr = tr;
 	for (mutex = 0; mutex < TR_LOAD_MUTEXES && !err; mutex++)
 		err = settle_mutex(settle, mutex, generation);
-	kvfree(settle);
+	kfree(settle);
 	return err;
 }
 

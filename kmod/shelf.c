@@ -28,7 +28,6 @@
  * and is then forgotten; after a crash an open shelf is simply not reopened.
  */
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -197,7 +196,7 @@ u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who,
 	refill = !shelf || !tier->next_shelf[who] || !list_empty(&tier->full_shelves);
 	spin_unlock_irqrestore(&tier->lock, flags);
 	if (refill)
-		queue_work(tr->meta_wq, &tr->refill_work);
+		queue_work(tr->room_wq, &tr->refill_work);
 	return n;
 }
 
@@ -246,7 +245,7 @@ u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index
 	if (tier->shelf[TR_APPEND_MOVES])
 		shelf_advance__f(tier, TR_APPEND_MOVES);
 	spin_unlock_irqrestore(&tier->lock, flags);
-	queue_work(tr->meta_wq, &tr->refill_work);
+	queue_work(tr->room_wq, &tr->refill_work);
 	return 0;
 }
 
@@ -432,7 +431,7 @@ static int tier_write_owners(struct terrace *tr, struct tr_tier *tier, u64 recor
 		spin_unlock_irq(&tier->lock);
 	}
 	if (full)
-		queue_work(tr->meta_wq, &tr->refill_work);	/* it may be closed now */
+		queue_work(tr->room_wq, &tr->refill_work);	/* it may be closed now */
 	return err;
 }
 
@@ -474,13 +473,15 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 {
 	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
 	struct tr_shelf *shelf;
-	unsigned int noio;
 
 	if (IS_ERR_OR_NULL(chunk))
 		return NULL;
-	noio = memalloc_noio_save();
-	shelf = kvmalloc(sizeof(*shelf), GFP_KERNEL);
-	memalloc_noio_restore(noio);
+	shelf = kvmalloc(sizeof(*shelf), TR_GFP_MAY);
+	/* Not waiting: they come back when shelves are closed, by this very worker,
+	 * which then goes on to open the next.
+	 */
+	if (!shelf)
+		shelf = mempool_alloc(&tr->reserve.shelf, GFP_NOWAIT | __GFP_NOWARN);
 	if (!shelf) {
 		tr_chunk_put(chunk);
 		return NULL;
@@ -504,8 +505,7 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 	};
 	u32 k, first, before = SHELF_DATA - shelf_end(tier);	/* zeros */
 	u32 bytes = (before + TERRACE_TABLE_BLOCKS) * TERRACE_BLOCK_BYTES;
-	void *buf = kvmalloc(bytes, GFP_NOIO | __GFP_NOFAIL);
-	void *table = buf + before * TERRACE_BLOCK_BYTES;
+	void *buf = tr->table_blocks, *table = buf + before * TERRACE_BLOCK_BYTES;
 	int err;
 
 	memset(buf, 0, before * TERRACE_BLOCK_BYTES);
@@ -527,7 +527,6 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 	if (err)
 		DMWARN_LIMIT("%s: owner table of shelf %u on tier %u not written (%d)",
 			     tr->name, shelf->chunk->number, tier->number, err);
-	kvfree(buf);
 }
 
 static void shelf_free(struct terrace *tr, struct tr_shelf *shelf)
@@ -536,7 +535,7 @@ static void shelf_free(struct terrace *tr, struct tr_shelf *shelf)
 		return;
 	atomic64_sub(sizeof(*shelf), &tr->memory);
 	tr_chunk_put(shelf->chunk);
-	kvfree(shelf);
+	mempool_free(shelf, &tr->reserve.shelf);
 }
 
 static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
@@ -702,6 +701,28 @@ u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct 
 		nr = owners_of_blocks(tr, tier, chunk, buf, owner);
 	kvfree(buf);
 	return nr;
+}
+
+static void *alloc_shelf(gfp_t gfp, void *unused)
+{
+	return kvmalloc(sizeof(struct tr_shelf), gfp);
+}
+
+static void free_shelf(void *shelf, void *unused)
+{
+	kvfree(shelf);
+}
+
+/* One for each tier beside those that are open: when one is full and its owner
+ * blocks are not yet written, the next can be opened.
+ */
+int tr_shelves_init(struct terrace *tr)
+{
+	u32 nr = 0, t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		nr += tr->tier[t].kind == TERRACE_KIND_SHELVES;
+	return nr ? mempool_init(&tr->reserve.shelf, nr, alloc_shelf, free_shelf, NULL) : 0;
 }
 
 void tr_shelves_exit(struct tr_tier *tier)

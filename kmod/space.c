@@ -74,12 +74,14 @@ static void chunk_mark_dirty__f(struct tr_tier *tier, struct tr_chunk *chunk)
 	list_add_tail(&chunk->dirty, &tier->dirty_chunks);
 }
 
-static struct tr_chunk *chunk_create(struct tr_tier *tier, u32 number)
+static struct tr_chunk *chunk_create(struct terrace *tr, struct tr_tier *tier, u32 number)
 {
-	struct tr_chunk *chunk = kzalloc(sizeof(*chunk), GFP_NOIO | __GFP_NOFAIL);
+	/* Bounded as the bitmaps are, see reserve.c. */
+	struct tr_chunk *chunk = kzalloc(sizeof(*chunk), TR_GFP_MUST);
 
 	BUILD_BUG_ON(2 * TR_CHUNK_WORDS * sizeof(u64) > PAGE_SIZE);
-	chunk->used = (u64 *)get_zeroed_page(GFP_NOIO | __GFP_NOFAIL);
+	chunk->used = tr_map_alloc(tr, PAGE_SIZE, &chunk->pool);
+	memset(chunk->used, 0, PAGE_SIZE);
 	chunk->committed = chunk->used + TR_CHUNK_WORDS;
 	if (tier->kind == TERRACE_KIND_SLOTS && tr_trimmable(tier))	/* or without */
 		chunk->stale = kcalloc(TR_CHUNK_WORDS, sizeof(u64), GFP_NOIO | __GFP_NOWARN);
@@ -93,7 +95,7 @@ static void chunk_free(struct tr_chunk *chunk)
 {
 	if (!chunk)
 		return;
-	free_page((unsigned long)chunk->used);
+	tr_map_free(chunk->used, chunk->pool);
 	kfree(chunk->stale);
 	kfree(chunk);
 }
@@ -116,14 +118,14 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 	u32 used;
 	int err;
 
-	chunk = chunk_create(tier, number);
-	page = kvmalloc(TERRACE_MAP_MAX_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO | __GFP_NOFAIL);
+	chunk = chunk_create(tr, tier, number);
+	page = tr_page_get(tr);
 	err = tr_page_read(tr, TERRACE_TREE_SPACE, tier->number, number, page, &entry);
 	if (!err)
 		err = tr_space_decode(page, chunk->committed, &used);
 	else if (err == -ENOENT)
 		err = 0;
-	kvfree(page);
+	tr_page_put(tr, page);
 	if (err) {
 		chunk_free(chunk);
 		return ERR_PTR(err);
@@ -501,7 +503,7 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 	put_cpu_ptr(tier->cpu_run);
 	if (low) {
 		if (refill_wanted(tier))
-			queue_work(tr->meta_wq, &tr->refill_work);
+			queue_work(tr->room_wq, &tr->refill_work);
 		tr_janitor_kick(tr);
 	}
 	return n;
@@ -605,7 +607,7 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	mutex_unlock(&tier->load_mutex);
 	synchronize_rcu();
 	kvfree(old);
-	queue_work(tr->meta_wq, &tr->refill_work);
+	queue_work(tr->room_wq, &tr->refill_work);
 	tr_homes_kick(tr);
 }
 

@@ -38,6 +38,7 @@ struct tr_run {			/* free blocks taken from a tier in one piece */
 struct tr_chunk {
 	u64 *used;			/* TR_CHUNK_WORDS; these two share a page */
 	u64 *committed;
+	mempool_t *pool;		/* of their page; NULL: the allocator's */
 	struct list_head dirty;		/* tier->dirty_chunks */
 	struct tr_tier *tier;
 	u32 number;
@@ -206,6 +207,7 @@ void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker
 u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
 /* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
+int tr_shelves_init(struct terrace *tr);	/* once, when all tiers are known */
 void tr_shelves_exit(struct tr_tier *tier);
 
 /*
@@ -249,6 +251,8 @@ struct tr_burst {
 	int err;			/* any of the errors, 0: all went well */
 };
 
+int tr_rw_init(void);			/* for the module */
+void tr_rw_exit(void);
 void tr_burst_begin(struct tr_burst *burst);
 void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
 		 void *buf, u32 bytes, blk_opf_t opf);

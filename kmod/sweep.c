@@ -140,6 +140,7 @@ static void begin(struct sweep *s)
 {
 	u32 m;
 
+	tr_reserve_wait(s->tr);		/* while none of them is pinned */
 	for (m = 0; m < s->nr_moves; m++) {
 		s->move[m].err = tr_move_begin(s->tr, &s->move[m]);
 		s->busy |= s->move[m].err == -EBUSY;

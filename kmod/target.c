@@ -84,6 +84,8 @@ static int terrace_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->num_discard_bios = 1;
 	ti->num_write_zeroes_bios = 1;
 	ti->flush_supported = true;
+	/* Swap sends all it has; what waits here would hold all of its bios. */
+	ti->limit_swap_bios = true;
 	ti->discards_supported = true;
 	ti->per_io_data_size = tr_per_bio_bytes;
 	return 0;
@@ -271,21 +273,24 @@ static struct target_type terrace_target = {
 
 static int __init terrace_init(void)
 {
-	int err = tr_cold_init();
+	int err = tr_rw_init();
 
 	if (err)
 		return err;
 	err = tr_sysfs_init();
 	if (err)
 		goto no_sysfs;
-	err = dm_register_target(&terrace_target);
+	err = tr_cold_init();
 	if (err)
-		goto no_target;
-	return 0;
-no_target:
+		goto no_cold;
+	err = dm_register_target(&terrace_target);
+	if (!err)
+		return 0;
+	tr_cold_exit();
+no_cold:
 	tr_sysfs_exit();
 no_sysfs:
-	tr_cold_exit();
+	tr_rw_exit();
 	return err;
 }
 
@@ -293,6 +298,7 @@ static void __exit terrace_exit(void)
 {
 	dm_unregister_target(&terrace_target);
 	tr_sysfs_exit();
+	tr_rw_exit();
 	rcu_barrier();
 	tr_cold_exit();
 }

@@ -406,6 +406,10 @@ struct terrace {
 	struct tr_meta *pages;		/* pages.c: directory cache, meta bitmap */
 	struct tr_recovery *recovery;	/* recover.c */
 
+	struct tr_reserve {		/* reserve.c */
+		mempool_t map, page, index, shelf;
+		wait_queue_head_t wait;
+	} reserve;
 	mempool_t region_pool;
 	spinlock_t table_lock;
 	struct mutex load_mutex[TR_LOAD_MUTEXES];
@@ -421,6 +425,7 @@ struct terrace {
 	struct tr_owner owner_buf[TERRACE_OWNERS_PER_BLOCK];	/* commit worker */
 	u16 owner_offset[TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK];
 	void *owner_blocks;		/* TR_OWNER_BURST, and padding */
+	void *table_blocks;		/* refill worker: TERRACE_TABLE_BLOCKS, and padding */
 	void *zeros;			/* TR_MOST_UNIT blocks, for padding */
 
 	atomic_t orders_at_work;	/* batches: they hold regions and room */
@@ -437,7 +442,8 @@ struct terrace {
 	struct workqueue_struct *commit_wq;	/* ordered: commits */
 	struct workqueue_struct *checkpoint_wq;	/* others wait for checkpoints: not theirs */
 	struct workqueue_struct *order_wq;	/* move orders; wait for commits */
-	struct workqueue_struct *meta_wq;	/* checkpoints, frees, refills, eviction */
+	struct workqueue_struct *room_wq;	/* refill_work, evict_work: wait for no other work */
+	struct workqueue_struct *meta_wq;	/* what may take its time */
 	struct work_struct refill_work;
 	struct work_struct evict_work;
 	struct work_struct sweep_work;		/* home.c */
@@ -508,6 +514,31 @@ void tr_volume_stop(struct terrace *tr);
 void tr_memory_check(struct terrace *tr);	/* after something has grown; never sleeps */
 /* Evicts until memory is @spare bytes below its limit, if it can. Sleeps. */
 void tr_memory_keep(struct terrace *tr, s64 spare);
+
+/* --- memory for progress (reserve.c) ------------------------------------------- */
+
+/* What must be had: never fails, and may dip into what the system keeps for those
+ * that free memory. Each use says why it is bounded, or is in reserve.c.
+ */
+#define TR_GFP_MUST	(GFP_NOIO | __GFP_MEMALLOC | __GFP_NOFAIL)
+/* What can wait, or be done without: never stands in the allocator for long. */
+#define TR_GFP_MAY	(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
+
+/* Memory of the map, for as long as it likes; *@pool is for tr_map_free(). Sleeps,
+ * but waits for nothing of the volume.
+ */
+void *tr_map_alloc(struct terrace *tr, u32 bytes, mempool_t **pool);
+void tr_map_free(void *memory, mempool_t *pool);	/* any context */
+struct tr_region *tr_reserve_region(struct terrace *tr);
+/* Scratch of TERRACE_MAP_MAX_BLOCKS blocks; between the two only I/O is waited for. */
+void *tr_page_get(struct terrace *tr);
+void tr_page_put(struct terrace *tr, void *page);
+/* Until there is memory to load a region with. Nothing is held: no mutex, no pin. */
+void tr_reserve_wait(struct terrace *tr);
+bool tr_reserve_low(struct terrace *tr);
+bool tr_reserve_fill(struct terrace *tr);	/* false: it is low nevertheless. Sleeps */
+int tr_reserve_init(struct terrace *tr);
+void tr_reserve_exit(struct terrace *tr);
 
 /* --- sizes (resize.c) ---------------------------------------------------------- */
 

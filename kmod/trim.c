@@ -92,7 +92,7 @@ static void trimmed(struct terrace *tr, struct tr_tier *tier, u64 blocks)
 	tier->trimmed += blocks;
 	/* A writer may have looked for room while it was not there. */
 	if (tr_room_is_waited_for(tr))
-		queue_work(tr->meta_wq, &tr->refill_work);
+		queue_work(tr->room_wq, &tr->refill_work);
 }
 
 /* --- slots ------------------------------------------------------------------------------ */

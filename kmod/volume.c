@@ -65,23 +65,30 @@ void tr_memory_keep(struct terrace *tr, s64 spare)
 		tr_pages_evict(tr, over);
 }
 
-/* The map stays under its limit: clean parts leave, dirty ones are written. */
+/*
+ * The map stays under its limit, and the reserve filled: clean parts leave,
+ * dirty ones are written. Half of the map for a reserve that the allocator does
+ * not fill: its elements are in any part of it.
+ */
 static void evict_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, evict_work);
-	s64 limit = tr_memory_limit(tr);
+	s64 limit = tr_memory_limit(tr), before = atomic64_read(&tr->memory);
+	bool filled = tr_reserve_fill(tr);
 
-	if (atomic64_read(&tr->memory) <= limit)
+	if (before <= limit && filled)
 		return;
-	tr_memory_keep(tr, limit / 16);
-	if (atomic64_read(&tr->memory) > limit && READ_ONCE(tr->nr_dirty_regions))
+	tr_memory_keep(tr, filled ? limit / 16 : max(limit / 16, limit - before / 2));
+	if (!filled)
+		filled = tr_reserve_fill(tr);
+	if ((atomic64_read(&tr->memory) > limit || !filled) && READ_ONCE(tr->nr_dirty_regions))
 		tr_checkpoint_kick(tr);
 }
 
 void tr_memory_check(struct terrace *tr)
 {
-	if (unlikely(atomic64_read(&tr->memory) > tr_memory_limit(tr)))
-		queue_work(tr->meta_wq, &tr->evict_work);
+	if (unlikely(atomic64_read(&tr->memory) > tr_memory_limit(tr) || tr_reserve_low(tr)))
+		queue_work(tr->room_wq, &tr->evict_work);
 }
 
 /* --- start --------------------------------------------------------------------------- */
@@ -158,10 +165,11 @@ static int init_queues(struct terrace *tr)
 	tr->io_wq = alloc_workqueue("terrace_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->commit_wq = alloc_ordered_workqueue("terrace_commit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	tr->checkpoint_wq = alloc_ordered_workqueue("terrace_checkpoint", WQ_MEM_RECLAIM);
+	tr->room_wq = alloc_workqueue("terrace_room", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->meta_wq = alloc_workqueue("terrace_meta", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->order_wq = alloc_workqueue("terrace_order", WQ_UNBOUND, 0);
-	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->meta_wq && tr->order_wq ?
-	       0 : -ENOMEM;
+	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->room_wq && tr->meta_wq &&
+	       tr->order_wq ? 0 : -ENOMEM;
 }
 
 static bool is_read_only(const struct tr_args *args, struct dm_target *ti)
@@ -200,12 +208,16 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	init_meta_devs(tr, args);
 	err = init_queues(tr);
 	if (!err)
+		err = tr_reserve_init(tr);
+	if (!err)
 		err = tr_super_open(tr, error);	/* now the sizes are known */
 	if (err)
 		return err;
 	*error = "out of memory, or a tier is smaller than it was";
 	for (t = 0; t < tr->nr_tiers && !err; t++)
 		err = init_tier(tr, args, t);
+	if (!err)
+		err = tr_shelves_init(tr);
 	if (!err)
 		err = tr_defer_init(tr);
 	if (!err)
@@ -216,8 +228,10 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	tr->streams = alloc_percpu(struct tr_streams);
 	tr->owner_blocks = kvmalloc((TR_OWNER_BURST + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES,
 				    GFP_KERNEL);
+	tr->table_blocks = kvmalloc((TERRACE_TABLE_BLOCKS + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES,
+				    GFP_KERNEL);
 	tr->zeros = kvzalloc(TR_MOST_UNIT * TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	if (!tr->stats || !tr->streams || !tr->owner_blocks || !tr->zeros)
+	if (!tr->stats || !tr->streams || !tr->owner_blocks || !tr->table_blocks || !tr->zeros)
 		err = -ENOMEM;
 	return err;
 }
@@ -249,9 +263,10 @@ static void free_volume(struct terrace *tr)
 		destroy_workqueue(tr->meta_wq);
 	if (tr->order_wq)
 		destroy_workqueue(tr->order_wq);
+	if (tr->room_wq)
+		destroy_workqueue(tr->room_wq);
 	tr_close(tr);
-	if (tr->region_pool.elements)
-		tr_regions_exit(tr);
+	tr_regions_exit(tr);
 	tr_discards_exit(tr);
 	tr_defer_exit(tr);
 	tr_packing_exit(tr);
@@ -263,7 +278,9 @@ static void free_volume(struct terrace *tr)
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
 	kvfree(tr->owner_blocks);
+	kvfree(tr->table_blocks);
 	kvfree(tr->zeros);
+	tr_reserve_exit(tr);
 	kvfree(tr);
 }
 
@@ -339,7 +356,7 @@ void tr_volume_wake(struct terrace *tr)
 	WRITE_ONCE(tr->stopping, false);
 	WRITE_ONCE(tr->noflush, false);
 	if (tr_writable(tr))
-		queue_work(tr->meta_wq, &tr->refill_work);
+		queue_work(tr->room_wq, &tr->refill_work);
 	if (tr_writable(tr))
 		tr_homes_kick(tr);
 	tr_trim_kick(tr);
