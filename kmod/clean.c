@@ -179,14 +179,16 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
  * There is always a shelf that can be emptied, if there was one at the start: others
  * than cleaning leave the last free shelf alone, cleaning goes one by one, and begins
  * with none that does not fit the room there is. If it is stopped midway (an order is at
- * work on a region), what is left of that shelf still fits. Not so over a stop or a crash:
- * the open shelf is given up then, and should no other be free, nothing can be emptied.
+ * work on a region), what is left of that shelf still fits. Over a stop or a crash the open
+ * shelf is given up; should no other be free, it is opened again (reopen.c).
  */
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 {
 	s64 moved = -ENOSPC;
 
 	mutex_lock(&tier->clean_mutex);
+	if (!tr_shelf_takes(tier, READ_ONCE(tier->chunks[chunk].used)))
+		tr_shelf_reopen(tr, tier);
 	if (tr_shelf_takes(tier, READ_ONCE(tier->chunks[chunk].used)))
 		moved = clean_shelf(tr, tier, chunk);
 	mutex_unlock(&tier->clean_mutex);

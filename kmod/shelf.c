@@ -25,40 +25,18 @@
  * Documentation/decisions/0012-shelf-units.md says when not.
  *
  * A full shelf waits for its writes, gets its owners and its table written
- * and is then forgotten; after a crash an open shelf is simply not reopened.
+ * and is then forgotten. Over a stop or a crash an open shelf is given up; only
+ * when cleaning has nowhere to write is one opened again (reopen.c).
  */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "terrace.h"
-
-#define SHELF_DATA	(TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS)
-#define SHELF_NO_OFFSET	(~0u)
-
-struct tr_shelf {
-	struct list_head list;		/* tier->full_shelves */
-	struct tr_chunk *chunk;
-	u64 id;
-	u32 next;			/* offset the next block gets */
-	u32 unpublished;		/* given out, neither published nor abandoned */
-	u32 gets;			/* … in so many pieces */
-	u32 nr_unnamed;			/* published, not yet in an owner block */
-	u32 prev_owner;
-	bool naming;			/* the commit works on it: do not close */
-	u16 unnamed[TERRACE_CHUNK_BLOCKS];
-	u64 owner[TERRACE_CHUNK_BLOCKS];
-};
+#include "shelf.h"
 
 static u32 owner_blocks(u32 blocks)
 {
 	return DIV_ROUND_UP(blocks, TERRACE_OWNERS_PER_BLOCK);
-}
-
-/* The stream ends here: the owner table, and zeros before it, are whole units. */
-static u32 shelf_end(const struct tr_tier *tier)
-{
-	return round_down(SHELF_DATA, tier->unit);
 }
 
 /* At worst a commit falls between any two publications, and each of them names
@@ -72,7 +50,7 @@ static u32 owners_to_come__f(const struct tr_shelf *shelf, u32 more)
 /* Data blocks the shelf can still take, owner blocks for all of them left out. */
 static u32 shelf_room__f(const struct tr_tier *tier, const struct tr_shelf *shelf)
 {
-	u32 room = shelf_end(tier) - shelf->next;
+	u32 room = tr_shelf_end(tier) - shelf->next;
 	u32 owners = owners_to_come__f(shelf, room);
 
 	return room > owners ? room - owners : 0;
@@ -94,7 +72,7 @@ static u32 shelf_skip__f(struct tr_tier *tier, struct tr_shelf *shelf)
 	u32 next = round_up(shelf->next, tr_shelf_unit(tier)), n = next - shelf->next;
 
 	lockdep_assert_held(&tier->lock);
-	if (next + owners_to_come__f(shelf, 0) > shelf_end(tier))
+	if (next + owners_to_come__f(shelf, 0) > tr_shelf_end(tier))
 		return 0;
 	shelf->next = next;
 	tier->padding += n;
@@ -144,6 +122,11 @@ bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number)
 		if (shelf->chunk->number == number)
 			return true;
 	return false;
+}
+
+u32 tr_shelf_left(const struct tr_tier *tier, const struct tr_shelf *shelf)
+{
+	return shelf_room__f(tier, shelf);
 }
 
 static struct tr_shelf *shelf_of__f(struct tr_tier *tier, u64 index)
@@ -219,12 +202,16 @@ bool tr_shelf_spares(struct tr_tier *tier, u32 n)
 	return READ_ONCE(tier->free_shelves) >= keep + (tr_shelf_room(tier, TR_APPEND_MOVES) < n);
 }
 
-bool tr_shelf_takes(struct tr_tier *tier, u32 n)
+bool tr_shelf_fits(u32 room, u32 n)
 {
 	/* A pack that does not fit what is left of a shelf goes to the next one whole. */
-	u32 need = n + n / TERRACE_OWNERS_PER_BLOCK + 1 + min_t(u32, n, TERRACE_REGION_BLOCKS);
+	return room >= n + n / TERRACE_OWNERS_PER_BLOCK + 1 + min_t(u32, n, TERRACE_REGION_BLOCKS);
+}
 
-	return READ_ONCE(tier->free_shelves) || tr_shelf_room(tier, TR_APPEND_MOVES) >= need;
+bool tr_shelf_takes(struct tr_tier *tier, u32 n)
+{
+	return READ_ONCE(tier->free_shelves) ||
+	       tr_shelf_fits(tr_shelf_room(tier, TR_APPEND_MOVES), n);
 }
 
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
@@ -321,7 +308,7 @@ static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 	naming->nr = min_t(u32, shelf->nr_unnamed,
 			   TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK);
 	naming->nr_blocks = owner_blocks(naming->nr);
-	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > shelf_end(tier))) {
+	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > tr_shelf_end(tier))) {
 		err = -ENOSPC;
 	} else if (naming->nr) {
 		naming->offset = shelf->next;
@@ -361,13 +348,6 @@ static void naming_encode(struct terrace *tr, struct tr_tier *tier, struct tr_sh
 			 tr->super.volume_uuid);
 }
 
-static sector_t shelf_sector(const struct tr_tier *tier, const struct tr_shelf *shelf, u32 offset)
-{
-	u64 index = ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) + offset;
-
-	return tier->data_sector + index * TERRACE_BLOCK_SECTORS;
-}
-
 static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
 			      u64 record_seq)
 {
@@ -382,7 +362,7 @@ static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct t
 		}
 		memset(tr->owner_blocks + k * TERRACE_BLOCK_BYTES, 0,
 		       naming.padding * TERRACE_BLOCK_BYTES);
-		err = tr_rw(tier->bdev, shelf_sector(tier, shelf, naming.offset),
+		err = tr_rw(tier->bdev, tr_shelf_sector(tier, shelf->chunk->number, naming.offset),
 			    tr->owner_blocks,
 			    (naming.nr_blocks + naming.padding) * TERRACE_BLOCK_BYTES,
 			    REQ_OP_WRITE | REQ_SYNC);
@@ -451,17 +431,32 @@ int tr_shelves_write_owners(struct terrace *tr, u64 record_seq)
 
 /* --- opening and closing ---------------------------------------------------------- */
 
-/* The table of the chunk's earlier life must not be taken for this one's: it
- * is spoilt before the first record of the new life is durable.
+/*
+ * The table of the chunk's earlier life must not be taken for this one's: it
+ * is spoilt before the first record of the new life is durable. In its place stands
+ * an owner block that names nothing but the new life: a shelf whose table begins so
+ * was never closed, and can be opened again (reopen.c). Not a word of it is needed.
  */
-static void spoil_table(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
+static void begin_life(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
 {
-	u32 n = round_up(SHELF_DATA + 1, tier->unit) - shelf_end(tier);
+	u32 before = SHELF_DATA - tr_shelf_end(tier);
+	u32 n = round_up(SHELF_DATA + 1, tier->unit) - tr_shelf_end(tier);
+	struct tr_owners head = {
+		.record_seq = READ_ONCE(tr->journal.durable_record), .shelf_id = shelf->id,
+		.prev_offset = SHELF_NO_OFFSET,
+		.place = tr_place(tier->number, ((u64)shelf->chunk->number << TERRACE_CHUNK_SHIFT) +
+				  SHELF_DATA),
+	};
+	void *buf = kvzalloc(n * TERRACE_BLOCK_BYTES, TR_GFP_MAY);
 	int err;
 
+	if (buf)
+		tr_owners_encode(buf + before * TERRACE_BLOCK_BYTES, &head, NULL,
+				 tr->super.volume_uuid);
 	/* a unit that holds its first block */
-	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, shelf_end(tier)), tr->zeros,
-		    n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	err = tr_rw(tier->bdev, tr_shelf_sector(tier, shelf->chunk->number, tr_shelf_end(tier)),
+		    buf ?: tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+	kvfree(buf);
 
 	WRITE_ONCE(tier->unflushed, true);
 	if (err)
@@ -469,14 +464,10 @@ static void spoil_table(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 			     tr->name, shelf->chunk->number, tier->number, err);
 }
 
-static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
+struct tr_shelf *tr_shelf_create(struct terrace *tr, struct tr_chunk *chunk)
 {
-	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
-	struct tr_shelf *shelf;
+	struct tr_shelf *shelf = kvmalloc(sizeof(*shelf), TR_GFP_MAY);
 
-	if (IS_ERR_OR_NULL(chunk))
-		return NULL;
-	shelf = kvmalloc(sizeof(*shelf), TR_GFP_MAY);
 	/* Not waiting: they come back when shelves are closed, by this very worker,
 	 * which then goes on to open the next.
 	 */
@@ -492,7 +483,25 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 	shelf->id = get_random_u64();
 	shelf->prev_owner = SHELF_NO_OFFSET;
 	atomic64_add(sizeof(*shelf), &tr->memory);
-	spoil_table(tr, tier, shelf);
+	return shelf;
+}
+
+void tr_shelf_destroy(struct terrace *tr, struct tr_shelf *shelf)
+{
+	if (!shelf)
+		return;
+	atomic64_sub(sizeof(*shelf), &tr->memory);
+	tr_chunk_put(shelf->chunk);
+	mempool_free(shelf, &tr->reserve.shelf);
+}
+
+static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
+{
+	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
+	struct tr_shelf *shelf = IS_ERR_OR_NULL(chunk) ? NULL : tr_shelf_create(tr, chunk);
+
+	if (shelf)
+		begin_life(tr, tier, shelf);
 	return shelf;
 }
 
@@ -503,7 +512,7 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 		.record_seq = READ_ONCE(tr->journal.durable_record),
 		.shelf_id = shelf->id,
 	};
-	u32 k, first, before = SHELF_DATA - shelf_end(tier);	/* zeros */
+	u32 k, first, before = SHELF_DATA - tr_shelf_end(tier);	/* zeros */
 	u32 bytes = (before + TERRACE_TABLE_BLOCKS) * TERRACE_BLOCK_BYTES;
 	void *buf = tr->table_blocks, *table = buf + before * TERRACE_BLOCK_BYTES;
 	int err;
@@ -520,22 +529,13 @@ static void shelf_write_table(struct terrace *tr, struct tr_tier *tier, struct t
 		tr_table_encode(table + k * TERRACE_BLOCK_BYTES, &head, &shelf->owner[first],
 				tr->super.volume_uuid);
 	}
-	err = tr_rw(tier->bdev, shelf_sector(tier, shelf, shelf_end(tier)), buf, bytes,
+	err = tr_rw(tier->bdev, tr_shelf_sector(tier, shelf->chunk->number, tr_shelf_end(tier)), buf, bytes,
 		    REQ_OP_WRITE);
 	tr_shelf_padded(tier, before);
 	WRITE_ONCE(tier->unflushed, true);
 	if (err)
 		DMWARN_LIMIT("%s: owner table of shelf %u on tier %u not written (%d)",
 			     tr->name, shelf->chunk->number, tier->number, err);
-}
-
-static void shelf_free(struct terrace *tr, struct tr_shelf *shelf)
-{
-	if (!shelf)
-		return;
-	atomic64_sub(sizeof(*shelf), &tr->memory);
-	tr_chunk_put(shelf->chunk);
-	mempool_free(shelf, &tr->reserve.shelf);
 }
 
 static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
@@ -561,7 +561,7 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 			tier->free_shelves++;
 		tier->chunks[ready->chunk->number].flags |= TR_CHUNK_STALE;	/* owners, table */
 		spin_unlock_irq(&tier->lock);
-		shelf_free(tr, ready);
+		tr_shelf_destroy(tr, ready);
 	} while (1);
 }
 

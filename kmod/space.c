@@ -286,7 +286,7 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 	if (chunk->stale)
 		bitmap_set((unsigned long *)chunk->stale, i, n);
 	info->used -= n;
-	info->flags &= ~TR_CHUNK_VAIN;
+	info->flags &= ~(TR_CHUNK_VAIN | TR_CHUNK_SHUT);
 	info->flags |= TR_CHUNK_STALE;
 	WRITE_ONCE(tier->stale, true);
 	tier->free_blocks += n;

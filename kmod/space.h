@@ -59,6 +59,7 @@ struct tr_chunk_delta {
 #define TR_CHUNK_VAIN	(1u << 0)	/* the janitor could not empty it as it is */
 #define TR_CHUNK_STALE	(1u << 1)	/* something in it was freed and not trimmed */
 #define TR_CHUNK_TRIMMING (1u << 2)	/* a free shelf, not to be opened now */
+#define TR_CHUNK_SHUT	(1u << 3)	/* nothing to be opened again (reopen.c) */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */
@@ -175,6 +176,8 @@ u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
 bool tr_shelf_spares(struct tr_tier *tier, u32 n);
 /* Is there room to clean a shelf with @n blocks to its end? */
 bool tr_shelf_takes(struct tr_tier *tier, u32 n);
+/* … in one that has @room? */
+bool tr_shelf_fits(u32 room, u32 n);
 /* All @n in one piece for a move, or none: then the next shelf may have room. */
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 /* The unit that is padded to now; 1: room is short. */
@@ -207,6 +210,10 @@ void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker
 u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
 /* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
+/* For cleaning, when no shelf is free and the moves have none: goes on in one that a stop or
+ * a crash gave up, if it can (reopen.c). Sleeps.
+ */
+void tr_shelf_reopen(struct terrace *tr, struct tr_tier *tier);
 int tr_shelves_init(struct terrace *tr);	/* once, when all tiers are known */
 void tr_shelves_exit(struct tr_tier *tier);
 
