@@ -173,7 +173,7 @@ $(BUILD)/bpf/vmlinux.h:
 
 # ---- tests, measurements, checks ------------------------------------------------
 
-.PHONY: setup check check-long demo bench bench-io bench-smoke lint lint-deep
+.PHONY: setup check check-long demo bench bench-io bench-tier bench-policy bench-db bench-smoke bench-page lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
@@ -188,6 +188,7 @@ check-long: setup
 #: make demo          a volume of modelled drives at work
 #: make bench         the performance figures, in virtual time
 demo bench: setup
+	$(Q)[ $@ = demo ] || scripts/setup --bench
 	$(Q)$(MAKE) all oracle bench-tools drive-tools orders pack-bench
 	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
 	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
@@ -195,6 +196,20 @@ demo bench: setup
 bench-io: setup
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
 	$(Q)tests/bench/run lines io open bandwidth smp
+#: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
+#: make bench-policy  one technique switched at a time
+#: make bench-db      RocksDB on all of them
+bench-tier: scripts = $(patsubst tests/bench/%.sh,%,$(wildcard tests/bench/tier-*.sh))
+bench-policy bench-db: scripts = $(@:bench-%=%)
+bench-tier bench-policy bench-db:
+	$(Q)scripts/setup --bench
+	$(Q)$(MAKE) kmod drive daemon oracle bench-tools orders
+	$(Q)tests/bench/run $(scripts); missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
+#: make bench-page    Documentation/benchmarks.md and pictures from build/bench
+bench-page:
+	$(Q)scripts/setup --bench
+	$(Q)tests/bench/plot
+	$(Q)tests/bench/page
 #: make bench-smoke   no I/O costs more than it did: a minute, part of make check
 bench-smoke: setup
 	$(Q)tests/run -v bench-smoke

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A disk with a tenth of NVMe before it: Zipf, hotspot, mixed, beside the peers and the best static placement.
+# bench: mode=vtime memory=4500M timeout=21600
+#
+# SLOW=hdd has the disk seek; without, each access to it takes 6.6 ms.
+# SYSTEMS=…, LOADS=… run a part: TERRACE_BENCH_ENV="LOADS=zipf-read SYSTEMS=bcache,terrace".
+# shellcheck disable=SC2034
+FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd-simple}
+LOADS=${LOADS:-zipf-read hotspot-read zipf-mixed hotspot-mixed}
+. "$TERRACE_TREE/tests/bench/tier.bash"
+
+# of_ideal LOAD, of_peers LOAD: where both sides were measured
+of_ideal() { [ -z "$(got ideal iops)" ] || bar "$1: terrace, of the best static placement" $(($(got terrace iops) * 1000 / $(got ideal iops))) o/oo -950; }
+of_peers() {
+	[ "$(best_peer)" = 0 ] || bar "$1: terrace, of the best peer" $(($(got terrace iops) * 1000 / $(best_peer))) o/oo -2000
+	[ -z "$(least_written)" ] || bar "$1: written to the slow drive, of the least of the peers" \
+		$(($(got terrace slow) * 1000 / ($(least_written) + 1))) o/oo 500
+}
+
+for load in ${LOADS//,/ }; do
+	tier_table "$load"
+	[ "$(got terrace iops)" ] || continue
+	case $load in
+	*-read)		of_ideal "$load" ;;
+	*-mixed)	of_peers "$load" ;;
+	esac
+done
+bars_end

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Loads on all systems of systems.bash, in one boot; sourced by tests/bench/tier-*.sh,
+# which name the drives and the bars.
+#
+# tier_table LOAD	runs fio-jobs/tier-LOAD.fio on every one of $SYSTEMS: warms up for $PASSES passes (a
+#			pass: as many accesses as the fast tier has blocks), and for $WARM_S seconds at least; then
+#			measures $IOS accesses with a seed of their own; then has everything dirty written down
+# iops SYSTEM, p999 SYSTEM …	what the last table had: iops p99 p999 slow_reads fast_bytes slow_bytes user_bytes
+# best_peer WORD	the best of the peers
+#
+# The same seeds for all systems, others for measuring. Figures of each pass are
+# lines of $OUT/warm.csv: load,system,pass,iops.
+#
+# shellcheck shell=bash
+
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
+. "$TERRACE_TREE/tests/bench/bars.bash"
+. "$TERRACE_TREE/tests/bench/systems.bash"
+
+PEERS="cache-32 cache-64 cache-256 writecache bcache"
+SYSTEMS=${SYSTEMS:-fast slow ideal $PEERS janitor terrace}
+SYSTEMS=${SYSTEMS//,/ }
+PASSES=${PASSES:-10}
+WARM_S=${WARM_S:-60}
+IOS=${IOS:-50000}
+DEPTH=${DEPTH:-1}
+SEED=${SEED:-1000}
+PASS_IOS=$((FAST_MB * 256))
+LOAD=
+declare -A GOT SETTINGS_SHOWN
+
+mkdir -p /dev/shm/jobs
+cp "$TERRACE_TREE"/fio-jobs/tier-*.fio /dev/shm/jobs/
+echo load,system,pass,iops > "$OUT/warm.csv"
+
+# job SEED IOS: the load on $DEV, into TERSE
+job() {
+	DEV=$DEV SIZE=${VOLUME_MB}m SEED=$1 IOS=$2 DEPTH=$DEPTH COMPRESS=${COMPRESS:-0} fio_ --output-format=terse --terse-version=3 \
+		--output=/dev/shm/terse "/dev/shm/jobs/tier-$LOAD.fio" 2> /dev/shm/e > /dev/null || die "fio on $DEV: $(head -3 /dev/shm/e)"
+	IFS=';' read -ra TERSE < <(grep '^3;' /dev/shm/terse)
+	[ "${TERSE[4]}" = 0 ] || die "fio ended with error ${TERSE[4]}"
+}
+# reads and writes together; runtimes are milliseconds
+job_iops() { echo $((TERSE[7] + TERSE[48])); }
+percentile() {	# 99.900000: the worse of reads and writes, us
+	local word most=0
+	for word in "${TERSE[@]}"; do
+		[[ $word != "$1%="* ]] || [ "${word#*=}" -le "$most" ] || most=${word#*=}
+	done
+	echo "$most"
+}
+
+up_s() { cut -d. -f1 /proc/uptime; }
+
+warm_up() {	# SYSTEM
+	local pass begin kb=0
+	begin=$(up_s)
+	USER_KB=0
+	# nothing to warm up: each I/O is as the first
+	case $1 in fast|slow|ideal) return ;; esac
+	for ((pass = 1; pass <= PASSES; pass++)); do
+		job $((SEED + pass)) "$PASS_IOS"
+		echo "$LOAD,$1,$pass,$(job_iops)" >> "$OUT/warm.csv"
+		kb=$((kb + TERSE[46]))
+		# what works by the clock gets its time as well
+		[ $(($(up_s) - begin)) -ge $((WARM_S * pass / PASSES)) ] || sleep $((WARM_S * pass / PASSES - $(up_s) + begin))
+	done
+	USER_KB=$kb
+}
+
+measure() {	# SYSTEM
+	local s=$1 slow_reads
+	slow_reads=$(drive_get slowd reads)
+	job $((SEED - 1)) "$IOS"
+	GOT[$s-iops]=$(job_iops)
+	GOT[$s-p99]=$(percentile 99.000000)
+	GOT[$s-p999]=$(percentile 99.900000)
+	GOT[$s-slow_reads]=$((($(drive_get slowd reads) - slow_reads) * 1000 / IOS))
+	USER_KB=$((USER_KB + TERSE[46]))
+}
+
+run_system() {
+	local s=$1
+	SECONDS=0
+	system_up "$s"
+	warm_up "$s"
+	measure "$s"
+	system_settle "$s"
+	GOT[$s-fast]=$(($(drive_get fastd write_bytes) / 1048576))
+	GOT[$s-slow]=$(($(drive_get slowd write_bytes) / 1048576))
+	GOT[$s-user]=$((USER_KB / 1024))
+	[ "$s" != slow ] || GOT[$s-fast]=0
+	[ "$s" != fast ] || GOT[$s-slow]=0
+	[ "${SETTINGS_SHOWN[$s]:-}" ] || echo "# $s: $(system_settings "$s")"
+	SETTINGS_SHOWN[$s]=yes
+	system_down "$s"
+}
+
+tier_table() {
+	local s word
+	LOAD=$1
+	IDEAL=$(sed -n 's/^random_distribution=//p' "/dev/shm/jobs/tier-$LOAD.fio")
+	GOT=()
+	echo "# $LOAD: $FAST + $SLOW, $FAST_MB MiB before $VOLUME_MB MiB, depth $DEPTH; $PASSES passes of $PASS_IOS to warm up, $IOS measured"
+	for s in $SYSTEMS; do
+		[ "$s" != ideal ] || [[ $IDEAL = z* ]] || continue
+		run_system "$s"
+		printf '%-18s %-12s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: user %6s fast %6s slow %6s\n' "$LOAD" "$s" \
+			"${GOT[$s-iops]}" "${GOT[$s-p99]}" "${GOT[$s-p999]}" "${GOT[$s-slow_reads]}" "${GOT[$s-user]}" "${GOT[$s-fast]}" "${GOT[$s-slow]}"
+		for word in iops p99 p999 slow_reads user fast slow; do
+			bars_row "$BARS_SCRIPT" "$LOAD; $s; $word" "${GOT[$s-$word]}" "$(unit_of $word)" "" "" ""
+		done
+	done
+}
+
+unit_of() { case $1 in iops) echo a second ;; p9*) echo us ;; slow_reads) echo o/oo ;; *) echo MiB ;; esac; }
+
+got() { echo "${GOT[$1-$2]:-}"; }
+
+# the peer with the most IOPS that was measured
+best_peer() {
+	local s best=0
+	for s in $PEERS; do [ "${GOT[$s-iops]:-0}" -le "$best" ] || best=${GOT[$s-iops]}; done
+	echo "$best"
+}
+# the fewest MiB that a peer which caches writes wrote to the slow drive
+least_written() {
+	local s least=
+	for s in $PEERS; do
+		[ "${GOT[$s-slow]:-}" ] || continue
+		[ "$least" ] && [ "${GOT[$s-slow]}" -ge "$least" ] || least=${GOT[$s-slow]}
+	done
+	echo "$least"
+}
