@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Ablations: the same load with one technique switched at a time, and what that changes
+# bench: mode=vtime memory=4500M timeout=21600
+#
+# Data compress by half. A switch that changes neither throughput nor reads and writes of the
+# slow drive by one part in a hundred is marked: its technique is not at work here.
+# VARIANTS=name,… runs a part; what each sets is in the list below.
+# shellcheck disable=SC2034
+FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd} COMPRESS=${COMPRESS:-50}
+LOADS=${LOADS:-zipf-mixed}
+. "$TERRACE_TREE/tests/bench/tier.bash"
+
+# name	lines of [policy]; options of the table
+variants='
+default
+heat-clock		heat = clock
+heat-lru		heat = lru
+sense-none		sense = none
+rule-precise		rule = precise
+rule-random		rule = random
+rule-oldest		rule = oldest
+no-fill			fill = 0
+no-first-sight		admit.fill = 0
+promotion-cache-off	;cache_mb=0
+no-packing		codec.min_gain = 10
+lz4-only		codec.zstd_gain = 10
+zstd-only		codec.frozen = 0
+append-cheap		msc.append_debt = 0
+no-brake		brake.tolerance = 100
+'
+
+# differ A B: by a hundredth
+differ() { [ $((($1 - $2) * 100)) -gt "$2" ] || [ $((($2 - $1) * 100)) -gt "$2" ]; }
+
+for LOAD in ${LOADS//,/ }; do
+	IDEAL=
+	echo "# $LOAD: $FAST + $SLOW, $FAST_MB MiB before $VOLUME_MB MiB, $COMPRESS % compressible; $PASSES passes of $PASS_IOS to warm up, $IOS measured"
+	while read -r name set; do
+		[ "$name" ] || continue
+		[[ ,${VARIANTS:-$name}, = *,$name,* ]] || continue
+		CONF_LINES=${set%;*} VOL_OPTIONS=
+		[[ $set != *\;* ]] || VOL_OPTIONS=${set#*;}
+		SETTINGS_SHOWN["terrace"]=yes
+		run_system terrace
+		say=
+		if [ "$name" = default ]; then
+			base=("${GOT[terrace-iops]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-slow]}")
+		elif [ "${base[*]:-}" ] && ! differ "${GOT[terrace-iops]}" "${base[0]}" && ! differ "${GOT[terrace-slow_reads]}" "${base[1]}" &&
+			! differ "${GOT[terrace-slow]}" "${base[2]}"; then
+			say="changes nothing"
+		fi
+		printf '%-12s %-22s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: fast %6s slow %6s  %s\n' "$LOAD" "$name" "${GOT[terrace-iops]}" \
+			"${GOT[terrace-p99]}" "${GOT[terrace-p999]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-fast]}" "${GOT[terrace-slow]}" "$say"
+		for word in iops p99 p999 slow_reads user fast slow; do
+			bars_row "$BARS_SCRIPT" "$LOAD; $name; $word" "${GOT[terrace-$word]}" "$(unit_of $word)" "" "" ""
+		done
+	done <<< "$variants"
+done
