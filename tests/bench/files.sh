@@ -50,7 +50,7 @@ hits() {
 }
 quiet() {
 	local before tries
-	for ((tries = 0; tries < 60; tries++)); do
+	for ((tries = 0; tries < 20; tries++)); do
 		before=$(number trims)/$(number "done")/$(number under_way)
 		sleep 2
 		[ "$before" != "$(number trims)/$(number "done")/0" ] || return 0
@@ -78,12 +78,15 @@ variant() {
 	followed || { tail $LOG; die "files are not followed"; }
 
 	database --benchmarks=fillrandom
+	echo "# $name: filled"
 	read_some "$WARM" 1
 	quiet
+	echo "# $name: warm, $(number demoted_blocks) blocks demoted so far"
 	hits read_some "$PROBE" 2
 	GOT[$name.before]=$HITS
 	database --use_existing_db=1 --benchmarks=compact
 	quiet
+	echo "# $name: compacted"
 	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
 	GOT[$name.ibor]=$((10000 * dead / (fast ? fast : 1)))
 	hits read_some "$PROBE" 3
