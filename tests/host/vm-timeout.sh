@@ -35,12 +35,16 @@ done
 expect 0 "" scripts/vm --out "$OUT/after" functional -- true
 no_run_left "$pid"
 
-# a machine that gets stuck while booting is replaced
-TERRACE_BOOT_SILENCE=10 scripts/vm --out "$OUT/stuck" functional -- echo it runs > "$OUT/stuck.said" 2>&1 &
-pid=$!
-for _ in $(seq 100); do [ -z "$(qemu_of stuck)" ] || break; sleep 0.1; done
-kill -STOP "$(qemu_of stuck)"
-wait "$pid" || { cat "$OUT/stuck.said"; die "a stuck machine was not replaced"; }
-grep -q 'while booting: started again' "$OUT/stuck.said" || die "no word about the stuck machine"
-grep -qx 'it runs' "$OUT/stuck.said" || die "the command did not run"
-gone stuck
+# replaced OUT SIGNAL WORDS: a machine that gets the signal while it boots is replaced by another
+replaced() {
+	TERRACE_BOOT_SILENCE=10 scripts/vm --out "$OUT/$1" functional -- echo it runs > "$OUT/$1.said" 2>&1 &
+	pid=$!
+	for _ in $(seq 600); do [ -z "$(find build/vm -path "build/vm/run-$pid-*/kernel.log" -size +0)" ] || break; sleep 0.05; done
+	kill "-$2" "$(qemu_of "$1")"
+	wait "$pid" || { cat "$OUT/$1.said"; die "the machine was not replaced"; }
+	grep -q "$3: started again" "$OUT/$1.said" || die "no word about it"
+	grep -qx 'it runs' "$OUT/$1.said" || die "the command did not run"
+	gone "$1"
+}
+replaced stuck STOP 'said nothing for 10 s while booting'
+replaced ended KILL 'ended while booting, without a word'
