@@ -17,6 +17,7 @@
 #include "ask.h"
 #include "dm.h"
 #include "names.h"
+#include "status_heat.h"
 #include "status_work.h"
 #include "sysfs.h"
 #include "term.h"
@@ -186,11 +187,13 @@ static void print_forecast(const struct dm_volume *v, struct json_object *terrac
 static void print_work(const struct dm_volume *v, struct json_object *terraced)
 {
 	char *name = sysfs_line(FOLDER "/name", v->minor);
+	struct json_object *said = ask_volume(terraced, name ? name : v->name);
 	struct status_work work;
 
-	status_work_take(&work, v);
-	status_work_print(&work, ask_volume(terraced, name ? name : v->name));
 	free(name);
+	status_work_take(&work, v);
+	status_work_print(&work, said);
+	status_heat_print(said);
 }
 
 static void print_volume(const struct dm_volume *v, struct json_object *terraced)
@@ -271,7 +274,8 @@ static const char status_help[] =
 "\n"
 "What an active volume, or each of them, says of itself: mode, room and I/O by\n"
 "tier, hit rate, journal, mirror, how well packs compress, what is pending and why\n"
-"nothing moves, days until it is full. With --json everything, by the words of\n"
+"nothing moves, what is hot, whether the fast tier is warm, what moves wore, days\n"
+"until it is full. With --json everything, by the words of\n"
 "/sys/fs/terrace, and what terraced says of it.\n"
 "\n"
 "  --socket PATH  of terraced, default " ASK_SOCKET "\n"

@@ -94,6 +94,8 @@ says "^  tier 0 read  \|.*\|  half within [0-9.]+ (us|ms), 99 % within " top --s
 check_eq "json" "$(terracectl top --socket /dev/shm/socket --json --every 2 vol | json "sum(o['latency_by_tier'][0]['read_us'].values()) > 0")" True
 says "heat of the block, for terraced \(ralt, sensed by bpf\): (hot|not hot), [a-z ]+; [0-9]+ blocks of the region are hot" explain --socket /dev/shm/socket vol 8000
 says "^  forecast: (full in|did not grow in the last)" status --socket /dev/shm/socket vol
+says "^  heat: ralt, sensed by bpf: [0-9.]+ [KMG]iB hot of [0-9.]+ [KMG]iB tracked; (warm|warming up|cold): " status --socket /dev/shm/socket vol
+says "^  wear: tier 0: moves wrote [0-9.]+ [KMG]iB; tier 1: " status --socket /dev/shm/socket vol
 check_eq "json" "$(terracectl status --socket /dev/shm/socket --json vol | json "o[0]['terraced']['heat']['sense']")" bpf
 kill_all "$JOB"
 pass "top, explain, status"
