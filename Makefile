@@ -173,7 +173,8 @@ $(BUILD)/bpf/vmlinux.h:
 
 # ---- tests, measurements, checks ------------------------------------------------
 
-.PHONY: setup check check-long demo bench bench-io bench-tier bench-policy bench-db bench-smoke bench-page lint lint-deep
+.PHONY: setup check check-long check-seeded demo
+.PHONY: bench bench-io bench-tier bench-policy bench-db bench-smoke bench-page lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
@@ -185,6 +186,9 @@ check: setup
 check-long: setup
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run --long all
+#: make check-seeded  defects put into the product, each to be caught by a test: two hours
+check-seeded: setup
+	$(Q)tests/seeded/run
 #: make demo          a volume of modelled drives at work
 #: make bench         the performance figures, in virtual time
 demo bench: setup
