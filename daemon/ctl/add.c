@@ -14,13 +14,15 @@
  *	power cut in 1, 2	the volume as it was; the device has a label that
  *				no superblock asks for, and nobody heeds it
  *	power cut in 3, 4	the volume with the new tier, empty
- *	kill -9 anywhere	I/O may wait; the same call goes on
+ *	kill -9 anywhere	I/O may wait; the same call goes on (of 4 alone, if
+ *				the superblock has the tier and it is that device)
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "args.h"
 #include "find.h"
@@ -39,6 +41,7 @@ struct add {
 	u32 nr;			/* the number of the new tier */
 	const char *tier;	/* as it was given */
 	bool going_on;		/* the label is there, of an earlier call */
+	dev_t last;		/* device of the last tier that the superblock has */
 };
 
 static struct found_volume *find_devices(struct found *found, const struct relay *relay)
@@ -51,6 +54,17 @@ static struct found_volume *find_devices(struct found *found, const struct relay
 	return NULL;
 }
 
+static dev_t device_of(const struct found_volume *v, const u8 *tier_uuid)
+{
+	struct stat st;
+
+	for (u32 i = 0; i < v->nr_devices; i++)
+		if (!memcmp(v->device[i].label.tier_uuid, tier_uuid, TERRACE_UUID_BYTES) &&
+		    !stat(v->device[i].path, &st))
+			return st.st_rdev;
+	return 0;
+}
+
 static int read_shape(struct add *a)
 {
 	struct found_volume *v;
@@ -60,6 +74,8 @@ static int read_shape(struct add *a)
 	v = find_devices(&found, &a->relay);
 	if (v)
 		r = supers_read(v, &a->super);
+	if (!r)
+		a->last = device_of(v, a->super.tier[a->super.nr_tiers - 1].uuid);
 	find_free(&found);
 	return r;
 }
@@ -242,6 +258,32 @@ static int refuse_other(const struct add *a, u32 nr_tiers)
 	return CTL_PROBLEM;
 }
 
+/* Killed between the word of the table to load and loading it? */
+static bool only_table_missing(struct add *a)
+{
+	const char *equals = strchr(a->tier, '=');
+	const char *path = equals ? equals + 1 : a->tier;
+	struct stat st;
+
+	if (!a->relay.begun || a->super.nr_tiers != a->nr || stat(path, &st) || !a->last ||
+	    st.st_rdev != a->last)
+		return false;
+	a->f.path[a->nr - 1] = path;
+	return true;
+}
+
+static int finish(struct add *a)
+{
+	a->nr--;
+	a->f.plan.super = a->super;
+	if (!a->f.dry_run) {
+		interrupt_watch();
+		if (relay_in(&a->relay, a->relay.params))
+			return CTL_PROBLEM;
+	}
+	return report(a);
+}
+
 static int add_tier(struct add *a, const struct ctl_command *cmd, const char *name)
 {
 	u32 nr_tiers;
@@ -258,6 +300,8 @@ static int add_tier(struct add *a, const struct ctl_command *cmd, const char *na
 			  nr_tiers, a->nr);
 		return CTL_PROBLEM;
 	}
+	if (only_table_missing(a))
+		return finish(a);
 	a->super.nr_tiers = a->nr;
 	r = plan(a, cmd);
 	if (!r)

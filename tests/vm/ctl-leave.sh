@@ -173,6 +173,18 @@ n=$(dmsetup table vol | cut -d' ' -f5)
 says "tier $n of volume 'vol' is /dev/ram/spare4" add vol --yes --tier hdd:slots=/dev/ram/spare4
 check_eq "tiers" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace $((n + 1))"
 is_volume
+# ... killed before that: superblock and file have the tier, the table is not there, I/O waits
+{
+	terracectl list --json | json "o[0]['uuid'] + ' $(sectors "$VOL")'"
+	dmsetup table vol | cut -d' ' -f4-
+} > /run/terrace/vol.relay
+DM_DISABLE_UDEV=1 dmsetup create vol-terrace --notable
+becomes vol-terrace "0 $(sectors "$VOL") error"
+dmsetup suspend --noudevsync vol-terrace
+becomes vol "0 $(sectors "$VOL") linear $(number vol-terrace devno | tr -d '()' | sed 's/, */:/') 0"
+says "tier $n of volume 'vol' is /dev/ram/spare4" add vol --yes --tier hdd:slots=/dev/ram/spare4
+check_eq "tiers" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace $((n + 1))"
+is_volume
 pass "add, killed"
 
 # ---- Ctrl-C undoes
