@@ -127,6 +127,13 @@ $(BUILD)/bench/%: tests/bench/tools/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
 
+#: make bench-pages   build/bench/pages: data files of databases, whose pages are packed
+.PHONY: bench-pages
+bench-pages: $(BUILD)/bench/pages/sqlite
+$(BUILD)/bench/pages/sqlite: tests/bench/tools/pages.py
+	$(call say,RUN,$<)
+	$(Q)mkdir -p $(BUILD)/bench && $< $(@D)
+
 # the random workload that knows what a volume may hold, and when
 .PHONY: oracle
 #: make oracle        build/oracle from tests/oracle/
@@ -193,7 +200,7 @@ check-seeded: setup
 #: make bench         the performance figures, in virtual time
 demo bench: setup
 	$(Q)[ $@ = demo ] || scripts/setup --bench
-	$(Q)$(MAKE) all oracle bench-tools drive-tools orders pack-bench
+	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench
 	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
 	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes

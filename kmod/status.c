@@ -367,6 +367,10 @@ int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result,
 		tr_chunks_evict(tr, S64_MAX, 0);
 		return 0;
 	}
+	if (argc == 1 && !strcmp(argv[0], "evict_indexes")) {
+		tr_indexes_evict(tr, U64_MAX);
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[0], "set"))
 		return tr_tune_change(tr, argv[1]);
 	if (argc == 2 && !strcmp(argv[0], "resize"))
@@ -383,7 +387,7 @@ int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result,
 		tr_trim_all(tr);
 		return 0;
 	}
-	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, set name=value, resize sectors, grow_tier n, physical n used limit, trim, trim_homes",
+	DMERR("%s: unknown message %s; known: commit, checkpoint, evict, evict_indexes, set name=value, resize sectors, grow_tier n, physical n used limit, trim, trim_homes",
 	      tr->name, argv[0]);
 	return -EINVAL;
 }

@@ -16,7 +16,7 @@ PARTS=${PARTS:-order random tails scan steady}
 SHELF_MB=${SHELF_MB:-2048}	# of the drive with shelves, part steady
 LEVELS=${LEVELS:-50 80 90}	# per cent of it in use
 
-in_ram fio dmsetup dd
+PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup dd orders
 load_drive
 
 fio_json() { fio_ --output-format=json --output=/dev/shm/o.json "$@" > /dev/null 2> /dev/shm/e || die "fio: $(head -3 /dev/shm/e)"; }
@@ -157,15 +157,21 @@ hot_reads() {
 	p999_ns
 }
 
-tails() {
-	local idle busy moved
+# tails_up FIO_ARG...: 240 of the 256 MiB of the fast drive in use
+tails_up() {	# sets idle
 	tiers optane 256 hdd 512
 	vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd
 	vol_up stream_kb=0 age_s=1
-	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size=240m --iodepth=4 --rw=write --end_fsync=1
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size=240m --iodepth=4 --rw=write --end_fsync=1 "$@"
 	sleep 20
 	hot_reads 2 > /dev/null
 	idle=$(hot_reads 1)
+	figure "hit on the fast drive, idle, p99.9" "$idle" ns
+}
+
+tails() {
+	local idle busy moved
+	tails_up
 	moved=$(vol_get moved)
 	# Nothing is read from the host from here on: it takes long in virtual time.
 	from_ram dmsetup message vol 0 set janitor_low=200
@@ -173,11 +179,28 @@ tails() {
 	busy=$(hot_reads 1)
 	moved=$(($(vol_get moved) - moved))
 	echo "# tails: optane 256 MiB, hdd 512 MiB, 240 MiB mapped; 4 KiB reads at depth 1 in 16 MiB, for 1 s, while the janitor empties the fast tier"
-	figure "hit on the fast drive, idle, p99.9" "$idle" ns
 	figure "hit on the fast drive, $moved blocks moved meanwhile, p99.9" "$busy" ns
 	[ $moved -gt 4096 ] || die "the janitor moved only $moved blocks: $(vol_status)"
 	[ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
 	bar "p99.9 of fast hits during moves, against idle" $((busy * 100 / idle)) % 200
+	vol_down
+	tiers_off
+	tails_of_orders
+}
+
+# The same while orders pack it, as many at once as the tiers' limits let: they compress
+# on that CPU as well.
+tails_of_orders() {
+	local idle busy down
+	tails_up --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+	from_ram orders /dev/terrace/vol sweep 4 56 append tier_down=1 codec=lz4 > /dev/shm/swept &
+	busy=$(hot_reads 300ms)
+	down=$(vol_tier 1 used)
+	wait $! || die "orders: $(cat /dev/shm/swept)"
+	echo "# tails: the same, 56 orders given at once, of which $((${down%/*} * 4096 >> 20)) MiB were written by the end of 0.3 s"
+	figure "hit on the fast drive, orders under way, p99.9" "$busy" ns
+	[ "${down%/*}" -gt 4096 ] || die "orders wrote ${down%/*} blocks meanwhile: $(cat /dev/shm/swept)"
+	bar "p99.9 of fast hits during orders, against idle" $((busy * 100 / idle)) % 200
 	vol_down
 	tiers_off
 }

@@ -111,6 +111,88 @@ cpu() {
 	vol_down
 }
 
+# ---- a cold read whose index, or whole map, has left memory: 64 TiB ----
+
+# jobs ARG...: in 64 places, a TiB apart
+jobs() { fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --numjobs=64 --thread --offset_increment=1t "$@"; }
+# device_reads WHAT FAST_BAR CMD...: of both drives, for 64 cold reads
+device_reads() {
+	local fast slow
+	fast=$(drive_get fastd reads) slow=$(drive_get slowd reads)
+	"${@:3}"
+	fast=$(($(drive_get fastd reads) - fast)) slow=$(($(drive_get slowd reads) - slow))
+	bar "64 TiB, cold reads, $1: slow drive's reads of 64" "$slow" reads 64
+	if [ "$2" ]; then bar "… fast drive's" "$fast" reads "$2"; else figure "… fast drive's" "$fast" reads; fi
+}
+evicted() {
+	local k
+	mkdrive fastd ram 1024 lbs=4096 powercut=off cache=off
+	mkdrive slowd ram 512 lbs=4096 powercut=off cache=off
+	VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
+	vol_format --tier "optane:slots:atomic=/dev/mapper/fastd" --tier "hdd:shelves:atomic=/dev/mapper/slowd" --overcommit 64T
+	vol_up stream_kb=0 cache_mb=0
+	jobs --bs=64k --size=8m --rw=write --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+	for ((k = 0; k < 64; k++)); do
+		from_ram orders /dev/terrace/vol sweep $((k << 18)) 2 append tier_down=1 codec=lz4 > /dev/shm/swept || die "sweep: $(cat /dev/shm/swept)"
+	done
+	from_ram dmsetup message vol 0 checkpoint
+	echo "# evicted: 128 regions with a pack each, two at every TiB of 64; each of 64 reads asks for another pack"
+	device_reads "index known" 0 jobs --bs=4k --size=4k --rw=read
+	from_ram dmsetup message vol 0 evict_indexes
+	device_reads "index evicted" 64 jobs --bs=4k --size=4k --rw=read
+	from_ram dmsetup message vol 0 evict_indexes
+	device_reads "index evicted, another block" 64 jobs --bs=4k --size=4k --offset=5m --rw=read
+	from_ram dmsetup message vol 0 evict_indexes
+	from_ram dmsetup message vol 0 evict
+	device_reads "index and map evicted" "" jobs --bs=4k --size=4k --rw=read
+	# as much memory as half of the indexes need, beside the rest
+	from_ram dmsetup message vol 0 set memory_mb=1
+	sleep 1
+	device_reads "memory_mb=1" "" jobs --bs=4k --size=4k --rw=read
+	figure "… $(vol_get memory) bytes in memory, of" 1048576 bytes
+	vol_down
+	rmdrive fastd
+	rmdrive slowd
+}
+
+# ---- pages of databases ----
+
+# One page in ten is written anew, to the fast tier, and goes down as a further pack of
+# its region: what the shelves have in use then has garbage in it, and all else.
+pages() {
+	local file name codec regions k
+	[ -e "$TERRACE_TREE/build/bench/pages/sqlite" ] || die "no build/bench/pages: make bench-pages"
+	cp -r "$TERRACE_TREE/build/bench/pages" /dev/shm/
+	vol_ram 320 512
+	for file in /dev/shm/pages/*; do
+		name=${file##*/}
+		regions=$(($(stat -c %s "$file") / 4194304))
+		for codec in "lz4 shift=0" "zstd shift=4"; do
+			vol_format
+			vol_up stream_kb=0 cache_mb=0
+			dd if="$file" of="$VOL" bs=1M count=$((regions * 4)) oflag=direct status=none
+			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
+			figure "pages of $name, $((regions * 4)) MiB, ${codec/ shift=/, clusters 2^}: payload" \
+				$((regions * 4194304 * 100 / $(swept packed_bytes))) /100
+			figure "… of all that the shelves have in use" "$(pages_net "$regions")" /100
+			for ((k = 0; k < regions; k++)); do
+				dd if="$file" of="$VOL" bs=4k skip=$((k * 1024 + 300)) seek=$((k * 1024 + 300)) count=102 oflag=direct status=none
+			done
+			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
+			figure "… when a tenth has been overwritten" "$(pages_net "$regions")" /100
+			cmp -n $((regions << 22)) "$file" "$VOL" || die "$file: other data"
+			vol_down
+		done
+	done
+	rmram fast
+	rmram slow
+}
+pages_net() {
+	local used
+	used=$(vol_tier 1 used)
+	echo $(($1 * 1024 * 100 / ${used%/*}))
+}
+
 # ---- early termination: tests/bench/pack.c, which uses the same core/ code ----
 
 early() {
@@ -126,5 +208,6 @@ early() {
 	bar "… CRC, decompression (one more call: a per cent is measuring)" "$(part last 5)" o/oo 1010
 }
 
-for part in ${PARTS:-disk cpu early}; do $part; done
+PARTS=${PARTS:-disk cpu evicted pages early}
+for part in ${PARTS//,/ }; do $part; done
 bars_end
