@@ -114,9 +114,9 @@ $(BUILD)/drive/%: tests/drive/tools/%.c
 
 # programs that measure, and the plugin that counts for QEMU
 .PHONY: bench-tools
-#: make bench-tools   build/bench/NAME from tests/bench/tools/NAME.c, lines.so from tests/bench/lines/
-bench-tools: $(patsubst tests/bench/tools/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/tools/*.c)) $(BUILD)/bench/lines.so
-$(BUILD)/bench/lines.so: tests/bench/lines/plugin.c
+#: make bench-tools   build/bench/NAME from tests/bench/tools/NAME.c, lines.so from tests/bench/lines/, profile.so
+bench-tools: $(patsubst tests/bench/tools/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/tools/*.c)) $(BUILD)/bench/lines.so $(BUILD)/bench/profile.so
+$(BUILD)/bench/lines.so $(BUILD)/bench/profile.so: $(BUILD)/bench/%.so: tests/bench/%/plugin.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -shared -fPIC -o $@ $<
 # replays with the code that the module has

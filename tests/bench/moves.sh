@@ -127,7 +127,7 @@ device_reads() {
 evicted() {
 	local k
 	mkdrive fastd ram 1024 lbs=4096 powercut=off cache=off
-	mkdrive slowd ram 512 lbs=4096 powercut=off cache=off
+	mkdrive slowd ram 2048 lbs=4096 powercut=off cache=off
 	VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
 	vol_format --tier "optane:slots:atomic=/dev/mapper/fastd" --tier "hdd:shelves:atomic=/dev/mapper/slowd" --overcommit 64T
 	vol_up stream_kb=0 cache_mb=0
@@ -149,7 +149,7 @@ evicted() {
 	from_ram dmsetup message vol 0 set memory_mb=1
 	sleep 1
 	device_reads "memory_mb=1" "" jobs --bs=4k --size=4k --rw=read
-	figure "… $(vol_get memory) bytes in memory, of" 1048576 bytes
+	figure "… in memory" "$(vol_get memory)" bytes
 	vol_down
 	rmdrive fastd
 	rmdrive slowd
