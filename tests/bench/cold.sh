@@ -47,7 +47,7 @@ of() {
 	mv $left.new $left
 }
 bar "cold 4 KiB pread(), above the RAM disk's" "$(awk '{ n += $1 } END { print n }' "$OUT/cold.txt")" ns 12000
-of "… decoding" 'tr_lz4|LZ4_'
+of "… decoding" 'LZ4_'
 of "… what is copied" ' mem(cpy|set)'
 of "… CRC" 'crc'
 of "… the rest of the module" '\[dm_terrace\]'
