@@ -91,17 +91,24 @@ static unsigned int emit_table(struct drive *d, const struct drive_config *c,
 	return sz;
 }
 
+/* Not inlined: the clock in the snapshot is most of a frame. */
+static noinline_for_stack void emit_status(struct drive *d, char *result, unsigned int maxlen)
+{
+	struct snapshot s;
+
+	take_snapshot(d, &s);
+	emit_info(d, &s, result, maxlen);
+}
+
 void drive_status(struct dm_target *ti, status_type_t type,
 		  unsigned int flags, char *result, unsigned int maxlen)
 {
 	struct drive_target *t = ti->private;
-	struct snapshot s;
 	unsigned int sz = 0;
 
 	switch (type) {
 	case STATUSTYPE_INFO:
-		take_snapshot(t->drive, &s);
-		emit_info(t->drive, &s, result, maxlen);
+		emit_status(t->drive, result, maxlen);
 		break;
 	case STATUSTYPE_TABLE:
 		emit_table(t->drive, &t->config, result, maxlen);
