@@ -59,12 +59,16 @@ drive fast error clear
 whole "with clean copies, the drive well again"
 order append tier_down=2
 order raise up=0-99
+dd if=/dev/shm/data of="$VOL" bs=4k seek=5120 count=1 oflag=direct status=none	# on the first tier, and nowhere else
 vol_down
 table=$VOL_TABLE
 VOL_TABLE=${VOL_TABLE/${VOL_DRIVES[1]}/missing}
 vol_up
 check_eq "first tier missing" "$(vol_tier 0 missing)" yes
 whole "clean copies on a missing drive"
+if dd if="$VOL" bs=4k skip=5120 count=1 iflag=direct status=none 2> /dev/null > /dev/null; then
+	die "a block that is only on the missing drive was read"
+fi
 vol_down
 VOL_TABLE=$table
 vol_up
