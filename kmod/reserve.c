@@ -15,13 +15,13 @@
  * checkpoint, a commit or the eviction needs: no mutex, no pinned region. So
  * tr_reserve_wait() stands before a bio's worker begins to load or to enlarge a
  * region, in front of discards and of each batch of moves. Everybody else never
- * waits for them:
- * tr_map_alloc() asks the allocator, then the pool (whose elements come back as
- * they are evicted), and at last the system's emergency reserve. How much of
- * that can be taken is bounded: the loads that were let in when there still was
- * something in the pool, one for each load mutex, the regions of the batches of
- * moves, and the chunks that one checkpoint and its commits need. Elements are all of the largest size, or a
- * freed one might be too small for the next.
+ * waits for them: tr_map_alloc() asks the allocator, then the pool (whose
+ * elements come back as they are evicted), and at last the system's emergency
+ * reserve. How much of that can be taken is bounded: the loads that were let in
+ * when there still was something in the pool, one for each load mutex, the
+ * regions of the batches of moves, and the chunks that one checkpoint and its
+ * commits need. Elements are all of the largest size, or a freed one might be
+ * too small for the next.
  *
  * Whenever the pools run low the worker of volume.c (evict_fn) fills them: from
  * the allocator, else by evicting half of the map and writing what is dirty.
