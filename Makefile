@@ -142,6 +142,14 @@ $(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -luring -pthread
 
+# dies or fails at a chosen change
+.PHONY: die
+#: make die           build/die.so from tests/die/
+die: $(BUILD)/die.so
+$(BUILD)/die.so: tests/die/die.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -shared -fPIC -o $@ $< -ldl
+
 # what packs cost and gain
 .PHONY: pack-bench
 #: make pack-bench    build/pack-bench from tests/bench/pack.c

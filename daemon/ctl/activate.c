@@ -94,7 +94,25 @@ static int already_active(struct found_volume *v, const char *name)
 	return result;
 }
 
-int activate_volume(struct found_volume *v, const struct activate *how)
+/* Devices come one by one, and each asks: one after the other. */
+static int lock_activation(void)
+{
+	int fd;
+
+	mkdir("/run/terrace", 0700);
+	fd = open("/run/terrace/activate.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
+static void unlock_activation(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static int bring_up(struct found_volume *v, const struct activate *how)
 {
 	const char *name = how->name ? how->name : v->name;
 	char *paths[FOUND_MAX_DEVICES], *params;
@@ -106,6 +124,7 @@ int activate_volume(struct found_volume *v, const struct activate *how)
 			  v->twice[0], v->twice[1], v->name);
 		return CTL_PROBLEM;
 	}
+	dm_drop_unfinished(v->uuid);
 	if (already_active(v, name))
 		return CTL_PROBLEM;
 	for (u32 i = 0; i < v->nr_devices; i++)
@@ -121,6 +140,14 @@ int activate_volume(struct found_volume *v, const struct activate *how)
 		      how->read_only);
 	free(params);
 	return r ? CTL_PROBLEM : CTL_OK;
+}
+
+int activate_volume(struct found_volume *v, const struct activate *how)
+{
+	int lock = how->automatic ? -1 : lock_activation(), r = bring_up(v, how);	/* run_auto() has it */
+
+	unlock_activation(lock);
+	return r;
 }
 
 /* ---- down ------------------------------------------------------------------------------ */
@@ -229,18 +256,6 @@ static void print_result(const struct activate *how, const struct found_volume *
 	free(device);
 }
 
-/* Devices come one by one, and each asks: one after the other. */
-static int lock_auto(void)
-{
-	int fd;
-
-	mkdir("/run/terrace", 0700);
-	fd = open("/run/terrace/activate.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
-	return fd;
-}
-
 static bool is_active(const struct found_volume *v)
 {
 	const struct found found = { .volume = (struct found_volume *)v, .nr = 1 };
@@ -258,7 +273,7 @@ static bool is_active(const struct found_volume *v)
 
 static int run_auto(const struct activate *how, const char *word)
 {
-	int lock = lock_auto(), r = CTL_PROBLEM;
+	int lock = lock_activation(), r = CTL_PROBLEM;
 	char *path = *word == '/' ? realpath(word, NULL) : NULL, *lacks = NULL;
 	struct found_volume *v;
 	struct found found;
@@ -285,8 +300,7 @@ static int run_auto(const struct activate *how, const char *word)
 	free(lacks);
 	free(path);
 	find_free(&found);
-	if (lock >= 0)
-		close(lock);
+	unlock_activation(lock);
 	return r;
 }
 

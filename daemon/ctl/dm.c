@@ -302,6 +302,41 @@ int dm_remove(const char *name)
 	return r;
 }
 
+/* Of the device with that device-mapper UUID: its name, to be freed, if it never came to run. */
+static char *unfinished_name(const char *uuid)
+{
+	struct dm_task *dmt = task(DM_DEVICE_INFO, NULL);
+	struct dm_info info;
+	char *name = NULL, *folder;
+
+	if (dmt && dm_task_set_uuid(dmt, uuid) && dm_task_run(dmt) && dm_task_get_info(dmt, &info) &&
+	    info.exists && !info.open_count) {
+		folder = ctl_text("/sys/fs/terrace/dm-%u", info.minor);
+		if (!info.live_table || (info.suspended && access(folder, F_OK)))
+			name = ctl_text("%s", dm_task_get_name(dmt));
+		free(folder);
+	}
+	if (dmt)
+		dm_task_destroy(dmt);
+	return name;
+}
+
+void dm_drop_unfinished(const u8 *uuid)
+{
+	char text[sizeof(UUID_PREFIX) + 36] = UUID_PREFIX, *name;
+
+	if (access("/sys/class/misc/device-mapper", F_OK))
+		return;
+	uuid_unparse_lower(uuid, text + strlen(UUID_PREFIX));
+	name = unfinished_name(text);
+	if (name) {
+		fprintf(stderr, "note: device-mapper device '%s' was left by a call that was stopped: it is made anew\n",
+			name);
+		dm_remove(name);
+	}
+	free(name);
+}
+
 /* ---- any device ------------------------------------------------------------------------ */
 
 static int read_line(int type, const char *name, u32 nr, struct dm_line *line)

@@ -42,6 +42,13 @@ int dm_exists(const char *name);
  */
 int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params, bool read_only);
 
+/*
+ * Takes away what a call left that was killed while it created the device of
+ * that volume: one without a table, or with one that never started. Nobody
+ * else may be creating it now.
+ */
+void dm_drop_unfinished(const u8 *uuid);
+
 /* -EBUSY without a message: somebody has it open. */
 int dm_remove(const char *name);
 

@@ -68,6 +68,7 @@ static int stop_active(const struct found *found, const u8 *uuid)
 	int r = CTL_OK;
 	u32 nr;
 
+	dm_drop_unfinished(uuid);
 	if (find_active(found, &list, &nr))
 		return CTL_PROBLEM;
 	for (u32 i = 0; i < nr && !r; i++)

@@ -1,44 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # format and repair killed before any of their writes: the same call, without --force, begins again or finds it done.
-# host: timeout=600 build=daemon
+# host: timeout=600 build=daemon,die
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl
 cd "$OUT" || exit
 build_image
 
-# $DIE_AT: the write before which the process dies; all are counted in $COUNT
-cat > die.c <<-'END'
-	#include <dlfcn.h>
-	#include <signal.h>
-	#include <stdio.h>
-	#include <stdlib.h>
-	#include <unistd.h>
-	ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
-	{
-		static ssize_t (*real)(int, const void *, size_t, off_t);
-		static int writes;
-		FILE *f;
-
-		if (++writes == atoi(getenv("DIE_AT")))
-			kill(getpid(), SIGKILL);
-		f = fopen(getenv("COUNT"), "w");
-		fprintf(f, "%d\n", writes);
-		fclose(f);
-		if (!real)
-			real = dlsym(RTLD_NEXT, "pwrite");
-		return real(fd, data, bytes, at);
-	}
-	ssize_t pwrite64(int fd, const void *data, size_t bytes, off_t at) { return pwrite(fd, data, bytes, at); }
-END
-gcc -D_GNU_SOURCE -shared -fPIC -o die.so die.c -ldl
-export COUNT=$OUT/count
+# tests/die/die.c
+export COUNT=$OUT/count WRITES=1
 # dies N ARG...: terracectl dies before its write N; 0: it does not, and $writes is how many there were
 dies() {
 	local at=$1 status=0
 	shift
-	{ DIE_AT=$at LD_PRELOAD=$OUT/die.so "$ctl" "$@" > said 2>&1 < /dev/null || status=$?; } 2> /dev/null
+	{ DIE_AT=$at LD_PRELOAD=$TERRACE_TREE/build/die.so "$ctl" "$@" > said 2>&1 < /dev/null || status=$?; } 2> /dev/null
 	[ "$at" != 0 ] || writes=$(cat count)
 	[ "$at" = 0 ] || check_eq "status of a killed terracectl $1" "$status" 137
 }
