@@ -59,7 +59,7 @@ static void keep(struct compare *c, u64 chunk)
 	c->chunk[c->nr++] = chunk;
 }
 
-static int read_all(struct compare *c)
+int compare_read(struct compare *c)
 {
 	u64 chunks = (c->blocks - c->first + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
 
@@ -106,7 +106,7 @@ static int open_both(struct compare *c, const char *from, const char *to)
 	r = device_open(&c->to, to, DEVICE_SHARED);
 	if (r)
 		return r;
-	/* exclusive it cannot be opened any more: the mirror has it */
+	/* exclusive it cannot be opened any more: the mirror, or we, have it */
 	close(c->to.fd);
 	c->to.fd = open(to, O_RDWR | O_DIRECT | O_CLOEXEC);
 	if (c->to.fd >= 0)
@@ -116,19 +116,23 @@ static int open_both(struct compare *c, const char *from, const char *to)
 	return r;
 }
 
-int compare_devices(struct compare *c, const char *from, const char *to, u64 first, u64 blocks)
+int compare_open(struct compare *c, const char *from, const char *to, u64 first, u64 blocks)
 {
-	int r;
-
 	memset(c, 0, sizeof(*c));
 	c->from.fd = c->to.fd = -1;
 	c->first = first;
 	c->blocks = blocks;
 	c->a = ctl_alloc_blocks(CHUNK_BLOCKS);
 	c->b = ctl_alloc_blocks(CHUNK_BLOCKS);
-	r = open_both(c, from, to);
+	return open_both(c, from, to);
+}
+
+int compare_devices(struct compare *c, const char *from, const char *to, u64 first, u64 blocks)
+{
+	int r = compare_open(c, from, to, first, blocks);
+
 	if (!r)
-		r = read_all(c);
+		r = compare_read(c);
 	for (u32 round = 0; !r && c->nr > FEW && round < ROUNDS; round++)
 		r = read_again(c);
 	if (!r && c->nr > AT_MOST) {

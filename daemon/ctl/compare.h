@@ -23,6 +23,10 @@ struct compare {
  */
 int compare_devices(struct compare *c, const char *from, const char *to, u64 first, u64 blocks);
 
+/* Its steps, for what nobody writes to: open; read all of it once, however much differs. */
+int compare_open(struct compare *c, const char *from, const char *to, u64 first, u64 blocks);
+int compare_read(struct compare *c);
+
 /*
  * Nothing is written now: what differs still (discarded blocks can) is copied,
  * and read once more. Then @to is flushed.

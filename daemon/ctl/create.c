@@ -10,8 +10,8 @@
 
 #include "activate.h"
 #include "classify.h"
+#include "create.h"
 #include "dm.h"
-#include "format.h"
 #include "names.h"
 #include "term.h"
 
@@ -78,7 +78,7 @@ static int propose_classes(struct format *f)
 
 static void close_devices(struct format *f)
 {
-	for (u32 i = 0; i < f->nr_devices; i++)
+	for (u32 i = 0; i < FORMAT_MAX_DEVICES; i++)
 		device_close(&f->dev[i]);
 }
 
@@ -119,7 +119,7 @@ static int refuse_name(const struct format *f)
 	}
 }
 
-static int create_volume(struct format *f)
+int create_prepare(struct format *f)
 {
 	int r = refuse_name(f);
 
@@ -127,8 +127,18 @@ static int create_volume(struct format *f)
 		r = format_open(f);
 	if (!r)
 		r = propose_classes(f);
-	if (!r)
-		r = format_make_plan(f);
+	return r ? r : format_make_plan(f);
+}
+
+int create_make(struct format *f)
+{
+	return format_write(f) ? CTL_PROBLEM : bring_up(f);
+}
+
+static int create_volume(struct format *f)
+{
+	int r = create_prepare(f);
+
 	if (r)
 		return r;
 	if (f->json)
@@ -140,29 +150,37 @@ static int create_volume(struct format *f)
 	fflush(stdout);
 	if (!f->yes && !term_confirm("Make this volume? What the devices hold is lost."))
 		return CTL_PROBLEM;
-	if (format_write(f))
-		return CTL_PROBLEM;
-	r = bring_up(f);
+	r = create_make(f);
 	if (!r && !f->json)
 		printf("/dev/mapper/%s\n", f->args.name);
 	return r;
 }
 
-static int create_run(const struct ctl_command *cmd, int argc, char **argv)
+struct format *create_begin(void)
 {
 	struct format *f = ctl_alloc(sizeof(*f));
-	bool help = false;
-	int r;
 
 	for (u32 i = 0; i < FORMAT_MAX_DEVICES; i++)
 		f->dev[i].fd = -1;
 	f->create = true;
-	r = format_parse(f, cmd, argc, argv, &help);
+	return f;
+}
+
+void create_end(struct format *f)
+{
+	close_devices(f);
+	free(f);
+}
+
+static int create_run(const struct ctl_command *cmd, int argc, char **argv)
+{
+	struct format *f = create_begin();
+	bool help = false;
+	int r = format_parse(f, cmd, argc, argv, &help);
+
 	if (!r)
 		r = help ? ctl_help(cmd) : create_volume(f);
-	for (u32 i = 0; i < FORMAT_MAX_DEVICES; i++)
-		device_close(&f->dev[i]);
-	free(f);
+	create_end(f);
 	return r;
 }
 

@@ -43,6 +43,7 @@ extern const struct ctl_command ctl_deactivate_command;
 extern const struct ctl_command ctl_evacuate_command;
 extern const struct ctl_command ctl_add_command;
 extern const struct ctl_command ctl_replace_command;
+extern const struct ctl_command ctl_convert_command;
 extern const struct ctl_command ctl_leave_command;
 extern const struct ctl_command ctl_remove_command;
 extern const struct ctl_command ctl_label_command;

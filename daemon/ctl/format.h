@@ -25,6 +25,8 @@ struct format {
 	const char *meta_path;
 	bool force, dry_run, json;
 	bool create, yes;	/* terracectl create: NAME first, classes may be left out */
+	bool convert;		/* terracectl convert: the same, with: */
+	const char *from;
 	struct tr_plan_args args;
 
 	struct device dev[FORMAT_MAX_DEVICES];

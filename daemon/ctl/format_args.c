@@ -17,6 +17,7 @@
 enum {
 	OPT_TIER = 256, OPT_META, OPT_SIZE, OPT_NAME, OPT_JOURNAL, OPT_RESERVE, OPT_MIRROR,
 	OPT_OVERCOMMIT, OPT_UUID, OPT_FORCE, OPT_DRY_RUN, OPT_JSON, OPT_YES,
+	OPT_FROM,
 };
 
 static const struct option options[] = {
@@ -34,6 +35,7 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
 	{ "yes", no_argument, NULL, OPT_YES },	/* of create */
+	{ "from", required_argument, NULL, OPT_FROM },	/* of convert */
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -168,7 +170,14 @@ static int parse_option(struct format *f, const struct ctl_command *cmd, int opt
 			return ctl_usage(cmd, "--meta given twice");
 		f->meta_path = optarg;
 		return CTL_OK;
+	case OPT_FROM:
+		if (!f->convert)
+			return ctl_usage(cmd, "--from: it is terracectl convert that takes a device's data");
+		f->from = optarg;
+		return CTL_OK;
 	case OPT_SIZE:
+		if (f->convert)
+			return ctl_usage(cmd, "--size: the volume gets the size of what it is made from");
 		return parse_size(cmd, "size", optarg, &f->args.virtual_blocks);
 	case OPT_NAME:
 		return parse_name(f, cmd, optarg);
@@ -216,7 +225,7 @@ int format_parse(struct format *f, const struct ctl_command *cmd, int argc, char
 	if (r || *help)
 		return r;
 	if (f->create && optind == argc)
-		return ctl_usage(cmd, "no name given: terracectl create NAME --tier ...");
+		return ctl_usage(cmd, "no name given: terracectl %s NAME --tier ...", cmd->name);
 	if (f->create && parse_name(f, cmd, argv[optind++]))
 		return CTL_USAGE;
 	if (optind < argc)

@@ -29,6 +29,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_add_command,
 	&ctl_replace_command,
 	&ctl_evacuate_command,
+	&ctl_convert_command,
 	&ctl_leave_command,
 	&ctl_remove_command,
 	&ctl_label_command,

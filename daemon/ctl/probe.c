@@ -114,3 +114,29 @@ int probe_contents(const struct device *dev, char **found)
 	free(blocks);
 	return r;
 }
+
+int probe_units(const struct device *dev, u32 *bytes, char **table)
+{
+	blkid_probe probe = blkid_new_probe();
+	int fd = open(dev->path, O_RDONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+	const char *text;
+
+	*bytes = 0;
+	*table = NULL;
+	if (!r && probe && !blkid_probe_set_device(probe, fd, 0, 0)) {
+		blkid_probe_enable_superblocks(probe, 1);
+		blkid_probe_enable_partitions(probe, 1);
+		if (!blkid_do_fullprobe(probe)) {
+			if (!blkid_probe_lookup_value(probe, "BLOCK_SIZE", &text, NULL))
+				*bytes = (u32)strtoul(text, NULL, 10);
+			if (!blkid_probe_lookup_value(probe, "PTTYPE", &text, NULL))
+				*table = ctl_text("%s", text);
+		}
+	}
+	if (probe)
+		blkid_free_probe(probe);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}

@@ -16,4 +16,11 @@
  */
 int probe_contents(const struct device *dev, char **found);
 
+/*
+ * What it would be on a device of other sectors. *@bytes: the smallest unit in
+ * which it reads and writes, 0: not known; *@table: the kind of its partition
+ * table, to be freed, or NULL. 0 or -errno.
+ */
+int probe_units(const struct device *dev, u32 *bytes, char **table);
+
 #endif

@@ -70,19 +70,23 @@ static void print_left(u64 ms, u64 done, u64 total)
 
 void term_progress(const char *what, u64 done, u64 total)
 {
-	static u64 last, first;
+	static u64 last, first, before;	/* before: what was done when this call began */
+	static const char *of;
 	u64 now;
 
 	if (!isatty(STDERR_FILENO))
 		return;
 	now = now_ms();
-	if (!first || !done)
+	if (of != what || !done) {
+		of = what;
 		first = now;
+		before = done;
+	}
 	if (done < total && now - last < 100)
 		return;
 	last = now;
 	fprintf(stderr, "\r%s  %3llu %%", what, total ? (unsigned long long)(done * 100 / total) : 100);
-	print_left(now - first, done, total);
+	print_left(now - first, done - before, total - before);
 	fputs("\033[K", stderr);
 	if (done >= total)
 		fputc('\n', stderr);

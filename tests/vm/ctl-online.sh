@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl create, list, status, set, deactivate, activate, remove: a volume's life, and what each of them refuses.
-# vm: mode=functional memory=1G timeout=680
+# terracectl create, list, status, set, deactivate, activate, remove, convert: a volume's life, and what each of them refuses.
+# vm: mode=functional memory=1G timeout=680 build=die
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -113,6 +113,15 @@ refuses 1 "option|Option" activate --option commit_ms=1 db
 [ ! -e /dev/mapper/db ] || die "a refused activation left a device"
 klog_has "Option value is out of range" || die "not in the kernel log"
 refuses 1 "no device carries the label of a volume 'nodb'" activate nodb
+# killed once the device is created, and once its table is loaded
+cp "$TERRACE_TREE/build/die.so" "$RAM/"
+dies() { env COUNT=/dev/shm/count DIE_AT="$1" LD_PRELOAD="$RAM/die.so" LD_LIBRARY_PATH="$RAM/lib" "$RAM/terracectl" "${@:2}" > /dev/shm/said 2>&1; }
+for at in 2 3; do
+	! dies $at activate db 2> /dev/null || die "not killed: $(cat /dev/shm/said)"
+	dmsetup info db > /dev/null || die "no device 'db': $(cat /dev/shm/said)"
+	says "left by a call that was stopped: it is made anew" activate db
+	terracectl deactivate db
+done
 pass "deactivate, activate"
 
 # ---- a tier is missing; metadata are damaged
@@ -153,3 +162,44 @@ says "^/dev/mapper/db$" create db "${tiers[@]}" --yes --force
 cmp -n $((1 << 20)) /dev/mapper/db /dev/zero
 check_eq "remove --json" "$(terracectl remove --yes --json db 2> /dev/null | json "o['name'], o['removed'], len(o['devices'])")" "('db', True, 2)"
 pass "remove"
+
+# ---- convert
+mkram source 24 512
+# what is on it ends within a block
+dmc odd "0 49001 linear /dev/ram/source 0"
+source=/dev/mapper/odd
+mkfs.ext4 -q -F -b 1024 $source
+convert=(convert db --from "$source" "${tiers[@]}" --force)
+refuses 2 "whose data\? --from DEVICE" convert db "${tiers[@]}"
+refuses 2 "--size: the volume gets the size of" "${convert[@]}" --size 1G
+refuses 2 "--from: it is terracectl convert that" create db "${tiers[@]}" --from "$source"
+refuses 2 "cannot become a device of the volume while its data are copied" convert db --from "$slow" "${tiers[@]}"
+refuses 1 "reads and writes units of 1024 bytes; a volume has sectors of 4096" convert db --from "$source" "${tiers[@]}"
+mkfs.ext4 -q -F -b 4096 $source
+mount $source /tmp/mounted
+refuses 1 "unmount it, or mount -o remount,ro; then the same call" "${convert[@]}" --yes
+cp /dev/shm/a /tmp/mounted/a
+mount -o remount,ro /tmp/mounted
+refuses 1 "nobody to ask" "${convert[@]}"
+says "^Volume 'db' .*: 23.93 MiB" "${convert[@]}" --dry-run
+check_eq "volumes" "$(terracectl list)" ""
+# stopped while it is filled: no filesystem yet; the same call goes on, another one does not
+! dies 39 "${convert[@]}" --yes 2> /dev/null || die "not killed: $(cat /dev/shm/said)"
+[ -b /dev/mapper/db ] || die "killed before the volume was there, at $(cat /dev/shm/count): $(cat /dev/shm/said)"
+check_eq "what blkid finds" "$(blkid -p -o value -s TYPE /dev/mapper/db || true)" ""
+truncate -s 24M /dev/shm/other
+refuses 1 "with other data than those of /dev/shm/other: nothing changed" convert db --from /dev/shm/other "${tiers[@]}" --force --yes
+said=$(terracectl "${convert[@]}" --yes --json 2> /dev/shm/said) || die "convert: $(cat /dev/shm/said)"
+check_eq "convert --json" "$(json "o['bytes'], o['went_on'], o['was_done'], o['compared_again_bytes']" <<< "$said")" "(25088512, True, False, 0)"
+grep -q "going on" /dev/shm/said || die "said $(cat /dev/shm/said)"
+umount /tmp/mounted
+cmp -n 25088512 $source /dev/mapper/db
+says "^/dev/mapper/db holds all of $source already" "${convert[@]}" --yes
+terracectl status db > /dev/shm/said
+grep -qE "tier 1  hdd    shelves +[4-9]\.[0-9]* MiB" /dev/shm/said || die "not in a stream to the shelves: $(cat /dev/shm/said)"
+mount /dev/mapper/db /tmp/mounted
+cmp /dev/shm/a /tmp/mounted/a
+umount /tmp/mounted
+refuses 1 "with other data than those of $source" "${convert[@]}" --yes
+says "." remove --yes db
+pass "convert"
