@@ -148,6 +148,7 @@ struct drive_trigger {
  * @left: how often it still strikes, 0 = for ever
  * @delay_ns: extra time
  * @status: what the command ends with, BLK_STS_OK for a delay only
+ * @hold: it waits for the message release before its data move
  */
 struct drive_fault {
 	struct list_head node;
@@ -158,6 +159,7 @@ struct drive_fault {
 	u64 left;
 	u64 delay_ns;
 	blk_status_t status;
+	bool hold;
 };
 
 /* ---- the undo log (cache.c) ---- */
@@ -197,7 +199,7 @@ struct drive_undo {
 /**
  * struct drive_op - a command on its way, in the bio's private data
  * @node: in drive->running
- * @list: in drive->waiting, drive->starved or a list of finished ones
+ * @list: in drive->waiting, drive->starved, drive->held or a list of finished ones
  * @bio: the bio
  * @write: its undo record, NULL if nothing can be undone
  * @iter: what is still to be written of @bio
@@ -211,6 +213,7 @@ struct drive_undo {
  * @status: how it ends
  * @fua: durable before it completes
  * @cut_after: the power goes when it is complete
+ * @hold: a fault holds it
  */
 struct drive_op {
 	struct rb_node node;
@@ -228,6 +231,7 @@ struct drive_op {
 	blk_status_t status;
 	bool fua;
 	bool cut_after;
+	bool hold;
 };
 
 /**
@@ -296,7 +300,9 @@ struct drive_counters {
  * @dead: the tester declared it dead
  * @counters: statistics
  *
- * @starved: commands that found no memory, under @queue_lock
+ * @held: commands that a fault holds, under @queue_lock
+ * @nr_held: number in @held
+ * @starved: commands that found no memory, or were released, under @queue_lock
  * @feed: works on them, where it may sleep
  */
 struct drive {
@@ -335,6 +341,8 @@ struct drive {
 	bool dead;
 	struct drive_counters counters;
 
+	struct list_head held;
+	unsigned int nr_held;
 	struct list_head starved;
 	struct work_struct feed;
 };
@@ -373,6 +381,9 @@ void drive_registry_exit(void);
 void drive_fault_strike(struct drive *d, struct drive_op *op);
 int drive_fault_add(struct drive *d, unsigned int argc, char **argv);
 void drive_fault_clear(struct drive *d);
+
+/* target.c */
+void drive_release(struct drive *d);
 
 /* media.c: under media_lock, or while the power is off */
 struct page *drive_media_page(struct drive *d, u64 block);

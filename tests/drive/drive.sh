@@ -19,6 +19,7 @@
 # drive_limit NAME WORD			a queue limit as in /sys/block/…/queue/WORD
 # drive_cut NAME, drive_revive NAME	power off and on (of its whole group)
 # drive_wait_off NAME [SECONDS]		wait for an armed cut to come
+# drive_wait_held NAME [N]		wait until N commands (1) are held by a fault with the word hold
 # csd_used NAME				bytes in use inside the zram device /dev/ram/NAME
 # csd_stored NAME			bytes the host stored in it
 #
@@ -79,6 +80,15 @@ drive_wait_off() {
 		sleep 0.1
 	done
 	die "drive $1 did not lose its power"
+}
+
+drive_wait_held() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		[ "$(drive_get "$1" held)" -lt "${2:-1}" ] || return 0
+		sleep 0.1
+	done
+	die "drive $1 holds nothing"
 }
 
 # mm_stat: orig_data_size compr_data_size mem_used_total ...

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Faults asked for by the tester: errors and delays on ranges of sectors, on
- * the n-th command of a kind, once, a number of times, or for ever.
+ * the n-th command of a kind, once, a number of times, or for ever; or they are
+ * held, before their data move, until the tester lets them go (release).
  *
  *	error add KINDS START LENGTH [nth=N] [count=N] [delay=TIME]
- *	          [status=io|medium|timeout|nospc|ok]
+ *	          [status=io|medium|timeout|nospc|ok] [hold]
  *
  * KINDS is a comma list of read write flush discard zeroes all; START and
  * LENGTH are in sectors, LENGTH 0 means to the end. A flush has no place, so
@@ -46,6 +47,7 @@ void drive_fault_strike(struct drive *d, struct drive_op *op)
 		if (!matches(f, &op->cmd) || !strikes(f))
 			continue;
 		op->delay_ns += f->delay_ns;
+		op->hold |= f->hold;
 		if (f->status != BLK_STS_OK && op->status == BLK_STS_OK) {
 			op->status = f->status;
 			d->counters.errors++;
@@ -139,6 +141,11 @@ static int parse_option(struct drive_fault *f, char *word)
 {
 	char *value = strchr(word, '=');
 
+	if (!strcmp(word, "hold")) {
+		f->hold = true;
+		f->status = BLK_STS_OK;
+		return 0;
+	}
 	if (!value)
 		return -EINVAL;
 	*value++ = 0;

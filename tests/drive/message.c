@@ -9,6 +9,7 @@
  *	disarm
  *	revive				power on
  *	error add ..., error clear	see fault.c
+ *	release				what faults hold goes on
  *	dead on|off			the drive fails all, but keeps its power
  *	reset				counters to zero
  */
@@ -120,6 +121,12 @@ static int do_error(struct drive_target *t, unsigned int argc, char **argv)
 	return r;
 }
 
+static int do_release(struct drive_target *t, unsigned int argc, char **argv)
+{
+	drive_release(t->drive);
+	return 0;
+}
+
 static int do_dead(struct drive_target *t, unsigned int argc, char **argv)
 {
 	struct drive *d = t->drive;
@@ -161,6 +168,7 @@ static const struct {
 	{ "disarm", do_disarm },
 	{ "revive", do_revive },
 	{ "error", do_error },
+	{ "release", do_release },
 	{ "dead", do_dead },
 	{ "reset", do_reset },
 };
@@ -174,6 +182,6 @@ int drive_message(struct dm_target *ti, unsigned int argc, char **argv,
 	for (i = 0; i < ARRAY_SIZE(messages); i++)
 		if (argc && !strcmp(argv[0], messages[i].name))
 			return messages[i].act(t, argc, argv);
-	return complain(t->drive, "Unknown message (set cut arm disarm revive error dead reset)",
+	return complain(t->drive, "Unknown message (set cut arm disarm revive error release dead reset)",
 			-EINVAL);
 }

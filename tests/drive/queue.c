@@ -311,6 +311,8 @@ void drive_queue_fail_all(struct drive *d)
 	hrtimer_cancel(&d->timer);
 	spin_lock_irq(&d->queue_lock);
 	list_splice_init(&d->waiting, &list);
+	list_splice_init(&d->held, &list);
+	d->nr_held = 0;
 	while ((op = first_running(d))) {
 		rb_erase_cached(&op->node, &d->running);
 		list_add_tail(&op->list, &list);

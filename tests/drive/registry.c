@@ -55,6 +55,7 @@ static void init_drive(struct drive *d, const char *name,
 	INIT_LIST_HEAD(&d->done);
 	INIT_LIST_HEAD(&d->settled);
 	INIT_LIST_HEAD(&d->faults);
+	INIT_LIST_HEAD(&d->held);
 	INIT_LIST_HEAD(&d->starved);
 	INIT_WORK(&d->feed, drive_feed);
 }

@@ -76,7 +76,7 @@ static unsigned int emit_info(struct drive *d, const struct snapshot *s,
 	DMEMIT(" cached=%llu destaged=%llu cuts=%u lost=%llu torn=%llu survived=%llu",
 	       s->cached, s->counters.destaged, d->power->cuts,
 	       s->counters.lost, s->counters.torn, s->counters.survived);
-	DMEMIT(" time_ns=%llu", s->time_ns);
+	DMEMIT(" held=%u time_ns=%llu", READ_ONCE(d->nr_held), s->time_ns);
 	return sz;
 }
 

@@ -154,6 +154,7 @@ static void init_op(struct drive_op *op, struct drive *d, struct bio *bio,
 	op->status = BLK_STS_OK;
 	op->fua = kind == DRIVE_WRITE && (bio->bi_opf & REQ_FUA);
 	op->cut_after = false;
+	op->hold = false;
 }
 
 static int move_data(struct drive *d, struct drive_op *op)
@@ -198,17 +199,45 @@ static void wait_for_memory(void)
 	schedule_timeout_uninterruptible(1);
 }
 
-/* The worker behind commands that found no memory and may not sleep. */
+/* The worker behind commands that found no memory and may not sleep, or were held. */
 void drive_feed(struct work_struct *work)
 {
 	struct drive *d = container_of(work, struct drive, feed);
 	struct drive_op *op;
 
 	while ((op = next_starved(d))) {
-		while (move_data(d, op))
+		while (op->status == BLK_STS_OK && move_data(d, op))
 			wait_for_memory();
 		drive_queue(d, op);
 	}
+}
+
+/* False: the power is off, which ends what is held, so it must not be. */
+static bool hold(struct drive *d, struct drive_op *op)
+{
+	bool held;
+
+	spin_lock_irq(&d->queue_lock);
+	held = drive_op_powered(d, op);
+	if (held) {
+		list_add_tail(&op->list, &d->held);
+		WRITE_ONCE(d->nr_held, d->nr_held + 1);
+	}
+	spin_unlock_irq(&d->queue_lock);
+	return held;
+}
+
+/**
+ * drive_release() - what is held goes on, in the order in which it came
+ * @d: the drive
+ */
+void drive_release(struct drive *d)
+{
+	spin_lock_irq(&d->queue_lock);
+	list_splice_tail_init(&d->held, &d->starved);
+	WRITE_ONCE(d->nr_held, 0);
+	spin_unlock_irq(&d->queue_lock);
+	queue_work(feed_queue, &d->feed);
 }
 
 static int drive_map(struct dm_target *ti, struct bio *bio)
@@ -223,6 +252,8 @@ static int drive_map(struct dm_target *ti, struct bio *bio)
 	init_op(op, d, bio, kind);
 	if (READ_ONCE(d->faulty))
 		drive_fault_strike(d, op);
+	if (op->hold && hold(d, op))
+		return DM_MAPIO_SUBMITTED;
 	if (op->status == BLK_STS_OK && move_data(d, op))
 		starve(d, op);
 	else

@@ -74,6 +74,22 @@ drive d error add read 8 8 delay=300ms status=ok
 [ "$(pace_ max d read --count 1 --start 8192)" -lt 300000000 ] || die "its neighbour is slow"
 drive d error clear
 
+echo "-- held before its data move, until it is released or the power goes"
+old=$(sum d 0)
+drive d error add write 0 8 count=1 hold
+put d 0 & held=$!
+drive_wait_held d
+check_eq "block 0 while its write is held" "$(sum d 0)" "$old"
+drive d release
+wait $held
+[ "$(sum d 0)" != "$old" ] || die "a released write is lost"
+drive d error add read 0 8 count=1 hold
+fails block d 0 & held=$!
+drive_wait_held d
+drive_cut d
+wait $held
+drive_revive d
+
 echo "-- dead, and back"
 drive d dead on
 check_eq state "$(drive_get d state)" dead
