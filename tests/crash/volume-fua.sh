@@ -5,14 +5,14 @@
 #
 # On a block device the kernel follows every synchronous write by a flush. A
 # file on xfs gives FUA alone: overwriting written extents with O_DIRECT and
-# RWF_DSYNC. The file is first laid on the shelves, as a stream, so that an
+# RWF_DSYNC. The file is first discarded below the filesystem, so that an
 # overwrite makes a new mapping, and the next one hits it before its commit.
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 need xfs
-need_cmd mkfs.xfs
+need_cmd mkfs.xfs filefrag
 SEED=${SEED:-1}
 CUTS=${CUTS:-2}
 RANDOM=$SEED
@@ -24,20 +24,75 @@ mkdir -p $M
 fuas() { echo $(($(drive_get fast fuas) + $(drive_get slow fuas))); }
 flushes() { echo $(($(drive_get fast flushes) + $(drive_get slow flushes))); }
 
+# The file's extents stay written ones, of which the volume knows nothing any more.
+lay() {
+	local first blocks
+	dd if=/dev/zero of=$FILE bs=1M count="$1" oflag=direct conv=fsync status=none	# fsync: nothing but times is left to log
+	sync
+	while read -r first blocks; do
+		blkdiscard -f -o $((first * 4096)) -l $((blocks * 4096)) "$VOL"
+	done <<< "$(filefrag -b4096 -v $FILE | awk '$1 ~ /^[0-9]+:$/ { sub(/\.\./, "", $4); sub(/:/, "", $6); print $4, $6 }')"
+}
+
+# What the volume is asked for: the flags of each bio.
+TRACE=/sys/kernel/tracing
+watch() {
+	local number
+	number=$(dmsetup info -c --noheadings --separator : -o major,minor vol)
+	mountpoint -q $TRACE || mount -t tracefs none $TRACE
+	: > $TRACE/trace
+	echo "dev == $((${number%:*} << 20 | ${number#*:}))" > $TRACE/events/block/block_bio_queue/filter
+	echo 1 > $TRACE/events/block/block_bio_queue/enable
+}
+watched() {
+	echo 0 > $TRACE/events/block/block_bio_queue/enable
+	sed -n 's/.*block_bio_queue: [0-9,]* \([A-Z]*\) .*/\1/p' $TRACE/trace | tr '\n' ' '
+}
+
+# A plain write makes a mapping that no commit has seen, FUA alone goes to the same block, and the power fails.
+straight() {
+	local cut asked
+	vol_drives 64 512 survive=0 tear=0
+	vol_format
+	vol_up commit_ms=60000
+	mkfs.xfs -q -f -s size=4096 "$VOL"
+	mount -t xfs "$VOL" $M
+	lay 8
+	for ((cut = 0; cut < 3; cut++)); do
+		vol_message commit
+		head -c 8192 /dev/urandom > /dev/shm/new
+		watch
+		dd if=/dev/shm/new of=$FILE bs=4k count=1 seek=$((cut * 100)) oflag=direct conv=notrunc status=none
+		dd if=/dev/shm/new of=$FILE bs=4k count=1 skip=1 seek=$((cut * 100)) oflag=direct,dsync conv=notrunc status=none
+		drive_cut fast
+		asked=$(watched)
+		[ "$asked" = "WS WFS " ] || die "the filesystem did not write and then write with FUA alone, but: $asked"
+		umount $M || umount -l $M
+		dmr vol
+		drive_revive fast
+		vol_up commit_ms=60000
+		mount -t xfs "$VOL" $M
+		cmp -n 4096 -i $((cut * 100 * 4096)):4096 $FILE /dev/shm/new || die "a FUA write to a mapping that was not durable is lost"
+	done
+	umount $M
+	vol_down
+	rmdrive fast
+	rmdrive slow
+}
+
 # try DRIVE-PARAMS FORMAT-WORD
 try() {
 	local cut status
 	# shellcheck disable=SC2086 # a list
 	vol_drives 64 512 $1
 	vol_format --tier "optane:slots:$2=${VOL_DRIVES[0]}" --tier "hdd:shelves:$2=${VOL_DRIVES[1]}"
-	vol_up stream_kb=1024 commit_ms=60000
+	vol_up commit_ms=60000
 	mkfs.xfs -q -f -s size=4096 "$VOL"
 	for ((cut = 0; cut < CUTS; cut++)); do
 		mount -t xfs "$VOL" $M
 		# shellcheck disable=SC2015
 		[ ! -e $FILE ] || rm $FILE
-		dd if=/dev/zero of=$FILE bs=1M count=$MB oflag=direct status=none
-		sync
+		lay $MB
 		rm -f "$LEDGER" "$LEDGER.log"
 		oracle create --ledger "$LEDGER" --blocks $((MB * 256)) --seed "$SEED"
 		local before_fua before_flush
@@ -54,7 +109,7 @@ try() {
 		drive_revive fast
 		drive fast disarm
 		vol_check > /dev/null
-		vol_up stream_kb=1024 commit_ms=60000
+		vol_up commit_ms=60000
 		mount -t xfs "$VOL" $M
 		oracle verify --ledger "$LEDGER" --device $FILE --crash || { cp "$LEDGER" "$LEDGER.log" "$OUT/"; die "a FUA write is lost (cut $cut)"; }
 		umount $M
@@ -98,6 +153,8 @@ caches() {
 	rmdrive slow
 }
 
+straight
+pass "a mapping that is not durable"
 caches
 pass "caches that come and go"
 try "survive=0 tear=0" atomic
