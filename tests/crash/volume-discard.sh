@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks. Again and again while trims are under way: nothing that is mapped was trimmed.
+# Power fails while a range discard empties strewn regions and the journal is full: the next start makes room by itself, nothing comes back, nothing leaks. Again and again while trims are under way: nothing that is mapped was trimmed. No checkpoint forgets a range that is not emptied, or a region that changes while its page is written.
 # vm: mode=functional memory=3G timeout=600 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -108,3 +108,55 @@ done
 [ "$(drive_get fast discards)" -gt 10 ] || die "only $(drive_get fast discards) trims: $(cat /dev/shm/cuts)"
 vol_check
 pass "trims and power cuts: $(tail -1 /dev/shm/cuts), $(drive_get fast discards) discards of the fast drive"
+
+# ---- what a checkpoint may not forget; the drive holds the pages meanwhile ----
+
+rmdrive fast
+rmdrive slow
+vol_drives 64 320
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M --mirror none
+pages=$(vol_layout fast pages)
+vol_up commit_ms=60000
+
+# a region that changes while its page is being written
+put 0 a
+drive fast error add write "$pages" hold
+vol_message checkpoint & checkpoint=$!
+drive_wait_held fast
+put 4096 b
+sync "$VOL"
+drive fast error clear
+drive fast release
+wait $checkpoint
+vol_message checkpoint
+vol_cut
+vol_up commit_ms=60000
+holds 0 a
+holds 4096 b
+pass "a region that changed while its page was written is written again"
+
+# a range discard whose regions are not loaded yet
+for ((i = 0; i < 20; i++)); do put $((i << 22)) c; done
+put "$BEHIND" c
+vol_down
+vol_up commit_ms=60000
+put "$BEHIND" d			# the directory is in memory from now on
+drive fast error add read "$pages" hold
+blkdiscard -f -o 0 -l $((20 << 22)) "$VOL"	# -f: without looking what is there
+sync "$VOL"
+drive_wait_held fast
+for value in e f; do
+	put "$BEHIND" $value
+	sync "$VOL"
+	within 60 vol_message checkpoint
+done
+drive_cut fast
+dmr vol
+drive fast error clear
+drive_revive fast
+vol_up commit_ms=60000
+for ((i = 0; i < 20; i++)); do at $((i << 22)) 4096 | cmp -n 4096 - /dev/zero || die "region $i came back after its discard was flushed"; done
+holds "$BEHIND" f
+vol_down
+vol_check
+pass "a range discard outlives the checkpoints before its regions are empty"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Random orders to homes, to shelves and back under a random workload, with power cuts: the oracle finds every block.
+# Random orders to homes, to shelves and back under a random workload, with power cuts: the oracle finds every block. A home that is being trimmed is not handed out.
 # vm: mode=functional memory=2G timeout=950 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -46,6 +46,29 @@ for ((step = 0; step < STEPS; step++)); do
 	fi
 done
 oracle_clean
+
+# a home whose trim is under way is not handed out: the trim would take the new value
+block=$((20 * 1024))
+put() { head -c 4096 /dev/zero | tr '\0' "$1" | dd of="$VOL" bs=4k seek=$block oflag=direct status=none; }
+order() { from_ram orders /dev/terrace/vol move 20 append tier_down=1 > /dev/shm/order; }
+blkdiscard -o $((block * 4096)) -l $((4 << 20)) "$VOL"
+put a
+vol_message commit
+order || die "$(cat /dev/shm/order)"
+at=$(vol_layout home data)
+drive home error add discard $((${at% *} + block * 8)) 8 count=1 hold
+blkdiscard -o $((block * 4096)) -l 4096 "$VOL"
+vol_message commit
+drive_wait_held home
+put b
+start order
+for ((i = 0; i < 15; i++)); do kill -0 "$JOB" 2> /dev/null || break; sleep 0.1; done
+drive home release
+wait "$JOB" || true	# it may have found no home
+vol_message commit
+sleep 0.3
+dd if="$VOL" bs=4k skip=$block count=1 iflag=direct status=none | cmp -n 4096 - <(head -c 4096 /dev/zero | tr '\0' b) || die "a trim took what was written after it"
+pass "a home waits for its trim"
 vol_down
 vol_check
 pass "$STEPS rounds of orders, every other one ended by a power cut"

@@ -11,6 +11,7 @@
 # vol_check [ARG...]			terracectl check --full must find nothing
 # vol_cut				power off; remove the volume; power on
 # vol_cut_under JOB	the same while a job (see start) has the control device open
+# vol_layout DRIVE data|pages		print where its data, or its metadata pages, are: first sector and length (0: to the end)
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
@@ -97,6 +98,18 @@ vol_cut_under() {
 	kill_all "$1"
 	dmr vol
 	drive_revive fast
+}
+
+vol_layout() {
+	local said word
+	local -A field
+	said=$(terracectl dump super "${VOL_DRIVES[@]}" | grep -E "^(label|superblock) device=[^ ]*/$1 ") || die "$1 is no drive of the volume"
+	for word in $said; do field[${word%%=*}]=${word#*=}; done
+	if [ "$2" = data ]; then
+		echo $((field[data_start] * 8)) 0
+	else
+		echo $(((field[meta_start] + field[bitmap1_start] + field[bitmap_blocks]) * 8)) $(((field[meta_blocks] - field[bitmap1_start] - field[bitmap_blocks]) * 8))
+	fi
 }
 
 vol_status() { dmsetup status --noflush vol; }
