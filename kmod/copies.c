@@ -51,6 +51,8 @@ static int newest_copy(struct terrace *tr)
 			continue;
 		}
 		err = tr_super_read(tr, c, &rec->found[c]);
+		if (err == -ENOMEM)
+			return err;	/* says nothing of the copy, and the other may be stale */
 		if (!err && (rec->found[c].flags & TERRACE_SUPER_LAZY))
 			err = -EUCLEAN;
 		if (err) {
@@ -189,7 +191,7 @@ int tr_copies_equalize(struct terrace *tr)
 		if (!tr_meta_live(tr, c))
 			continue;
 		err = catch_up(tr, c);
-		if (err && tr_meta_nr_live(tr) == 1)
+		if (err && (err == -ENOMEM || tr_meta_nr_live(tr) == 1))
 			return err;
 		if (err)
 			tr_meta_drop(tr, c, "bringing the metadata up to date", err);

@@ -77,6 +77,11 @@ static int scan_copies(struct terrace *tr, const char **error)
 			continue;
 		err = tr_scan(tr, c, &scan);
 		rec->have[c] = scan.nr_blocks;
+		if (err == -ENOMEM) {		/* says nothing of the copy */
+			tr_scan_free(&scan);
+			result = err;
+			break;
+		}
 		if (err) {
 			DMWARN("%s: journal on metadata copy %u: %s (%d)", tr->name, c,
 			       scan_error(err), err);
