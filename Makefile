@@ -188,7 +188,7 @@ $(BUILD)/bpf/vmlinux.h:
 
 # ---- tests, measurements, checks ------------------------------------------------
 
-.PHONY: setup check check-long check-seeded demo
+.PHONY: setup check check-long check-debug check-seeded demo
 .PHONY: bench bench-io bench-tier bench-policy bench-db bench-smoke bench-page lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
@@ -201,6 +201,13 @@ check: setup
 check-long: setup
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run --long all
+#: make check-debug   the tests of the machines on a kernel that watches (KASAN, lockdep, kmemleak), built first
+DEBUG_TOO := vm/volume-resize vm/volume-swap vm/drive-smp-long crash/volume-resize
+check-debug: setup
+	$(Q)scripts/setup --debug
+	$(Q)scripts/debug-kernel
+	$(Q)$(MAKE) all drive-tools oracle
+	$(Q)tests/run -k debug vm crash $(DEBUG_TOO)
 #: make check-seeded  defects put into the product, each to be caught by a test: two hours
 check-seeded: setup
 	$(Q)tests/seeded/run

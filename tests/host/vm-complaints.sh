@@ -36,8 +36,16 @@ def complaints(line):
 for line in ('WARNING: CPU: 0 PID: 1 at elsewhere', 'INFO: task cp:7 blocked for more than 120 seconds.',
              'device-mapper: table: 253:0: terrace: Unknown error (-22)', 'Oops: 0000 [#1]', 'general protection fault: 0000',
              'BUG: KASAN: use-after-free', 'rcu: INFO: rcu_sched detected stalls on CPUs', 'page allocation failure: order:0',
-             'possible circular locking dependency detected', 'refcount_t: underflow; use-after-free'):
+             'possible circular locking dependency detected', 'refcount_t: underflow; use-after-free',
+             'ODEBUG: free active (active state 0) object type: work_struct', 'turning off the locking correctness validator.',
+             'INFO: trying to register non-static key.', 'BUG: KCSAN: data-race in a / b', 'UBSAN: shift-out-of-bounds in core/x.c',
+             'kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)', 'kmemleak: Kernel memory leak detector disabled'):
     assert len(complaints(line)) == 1, line
+os.makedirs(run.io)
+with open(os.path.join(run.io, 'leaks'), 'w', encoding='utf-8') as f:
+    f.write('unreferenced object 0xffff888003a4c000 (size 192):\n  comm "dmsetup", pid 5\n')
+assert len(complaints('quiet')) == 1, 'leaks'
+os.remove(os.path.join(run.io, 'leaks'))
 for line in ('WARNING: CPU: 0 PID: 1 at nowhere', 'terrace: vol: opened', 'no complaint: debug, bugle, warnings'):
     assert not complaints(line), line
 PYTHON

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two virtual-time runs of one fio job differ by less than 0.1 %, whatever else this machine does.
 # host: timeout=600
+# debug-kernel: not, virtual time measures the product
 # shellcheck disable=SC2016 # the guest expands it
 . "$TERRACE_TREE/tests/host/lib.sh"
 
