@@ -166,6 +166,13 @@ $(BUILD)/orders: $(wildcard tests/orders/*.[ch] uapi/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $(filter %.c,$^) -luring
 
+# one allocation of a program's ioctls fails
+.PHONY: failnth
+failnth: $(BUILD)/failnth.so
+$(BUILD)/failnth.so: tests/faults/failnth.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -shared -fPIC -o $@ $<
+
 # ---- BPF programs --------------------------------------------------------------
 
 BPF_SRC	:= $(wildcard bpf/*.bpf.c)

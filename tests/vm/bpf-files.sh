@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files of a table-writing database, followed from below: compactions, deaths, and what a dead file leaves behind, trimmed; ext4 and xfs.
 # vm: mode=functional memory=2G timeout=600 build=daemon long
+# debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

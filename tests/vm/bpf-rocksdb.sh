@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # An unmodified RocksDB on a volume: its compactions as seen from below, beside its own log; what the fast tier holds with and without trims.
 # vm: mode=functional memory=3G timeout=900 build=daemon long
+# debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
