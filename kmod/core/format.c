@@ -234,6 +234,7 @@ static void decode_super(struct tr_super *super, const struct terrace_super_disk
 {
 	u32 i;
 
+	memset(super, 0, sizeof(*super));	/* the gaps as well: two are compared as a whole */
 	memcpy(super->volume_uuid, disk->volume_uuid, TERRACE_UUID_BYTES);
 	super->generation = le64_to_cpu(disk->generation);
 	super->compat = le64_to_cpu(disk->compat);
@@ -259,7 +260,6 @@ static void decode_super(struct tr_super *super, const struct terrace_super_disk
 	super->activations = le64_to_cpu(disk->activations);
 	tr_entry_decode(&super->map_root, &disk->map_root);
 	super->overcommit_blocks = le64_to_cpu(disk->overcommit_blocks);
-	memset(super->tier, 0, sizeof(super->tier));
 	for (i = 0; i < super->nr_tiers && i < TERRACE_MAX_TIERS; i++)
 		decode_tier(&super->tier[i], &disk->tiers[i]);
 }
