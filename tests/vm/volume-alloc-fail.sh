@@ -22,7 +22,7 @@ exists() { dmsetup info vol > /dev/null 2>&1; }
 
 # Drives that need no memory once they are full, or in a thread of their own: what fails is ours.
 modprobe brd rd_nr=2 rd_size=$((64 << 10))
-truncate -s 256M /dev/shm/slow
+truncate -s 512M /dev/shm/slow
 VOL_DRIVES=(/dev/ram0 /dev/ram1 "$(losetup -f --show /dev/shm/slow)")
 for drive in /dev/ram0 /dev/ram1; do dd if=/dev/zero of=$drive bs=1M count=64 oflag=direct status=none; done
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "nvme:slots:atomic=${VOL_DRIVES[1]}" \
