@@ -122,6 +122,11 @@ static const char *set_sampling(struct settings *s, const char *text)
 	return set_number(&s->sampling, text, 1, 65536, "is not a whole number from 1 to 65536");
 }
 
+static const char *set_heat_sample(struct settings *s, const char *text)
+{
+	return set_number(&s->heat_sample, text, 1, 65536, "is not a whole number from 1 to 65536");
+}
+
 static const char *set_cache(struct settings *s, const char *text)
 {
 	return set_number(&s->cache_blocks, text, 16, 4096, "is not a whole number from 16 to 4096");
@@ -218,7 +223,7 @@ static const struct key {
 	const char *(*set)(struct settings *s, const char *text);
 } settings_keys[] = {
 	{ "heat", set_heat }, { "rule", set_rule }, { "sense", set_sense },
-	{ "sampling", set_sampling }, { "cache_blocks", set_cache }, { "fill", set_fill },
+	{ "sampling", set_sampling }, { "heat_sample", set_heat_sample }, { "cache_blocks", set_cache }, { "fill", set_fill },
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
 	{ "files", set_files }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
@@ -400,6 +405,7 @@ static void settings_defaults(struct settings *s)
 	s->rule = CHOOSE_APPROX;
 	s->sense = SENSE_AUTO;
 	s->sampling = 1;
+	s->heat_sample = 16;
 	s->cache_blocks = 1024;
 	s->fill = 0.85;
 	s->claim = true;

@@ -43,6 +43,7 @@ struct settings {
 	enum choose_rule rule;
 	enum sense_kind sense;
 	uint32_t sampling;	/* SENSE_BLOCK: one access in so many */
+	uint32_t heat_sample;	/* SENSE_BPF: one hit in so many at the busiest */
 	uint32_t cache_blocks;
 	double fill;
 	bool evaluate;

@@ -57,16 +57,24 @@ static int usage(const char *what)
 
 /* ---- volumes ---------------------------------------------------------------------- */
 
+static int set_heat_sample(void *port, uint32_t n)
+{
+	return device_set_heat_sample(port, n);
+}
+
 /* The best that works of those allowed; what does not is told once, with what is used instead. */
 static int open_sense(const char *name, const struct settings *settings, struct port *port,
 		      struct sense **sense, char *why, size_t bytes)
 {
 	unsigned int major = device_major(port), minor = device_minor(port);
 	enum sense_kind kind = settings->sense;
+	const struct heat_module module = {
+		.now = device_heat_sample(port), .most = settings->heat_sample, .set = set_heat_sample, .ctx = port,
+	};
 	int err = -ENOENT;
 
 	if (kind == SENSE_AUTO || kind == SENSE_BPF) {
-		err = heat_open(major, minor, device_heat_sample(port), sense, why, bytes);
+		err = heat_open(major, minor, &module, sense, why, bytes);
 		if (!err && why[0])
 			log_line(LOG_LEVEL_NOTICE, name, "%s", why);
 		if (err && kind == SENSE_AUTO)

@@ -547,6 +547,21 @@ uint32_t device_heat_sample(const struct port *port)
 	return number((const struct device *)port, "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
 }
 
+int device_set_heat_sample(struct port *port, uint32_t n)
+{
+	char path[160], text[16];
+	int bytes = snprintf(text, sizeof(text), "%u\n", n), fd, err = 0;
+
+	snprintf(path, sizeof(path), SYSFS "/%s/tune/heat_sample", device_of(port)->disk);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, (size_t)bytes) != bytes)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 {
 	struct terrace_range range = { .block = block, .nr = nr, .what = what };

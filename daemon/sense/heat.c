@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "heat.skel.h"
@@ -27,11 +28,15 @@ struct heat_sense {
 	char *tables;		/* mapped */
 	size_t bytes, stride;
 	uint32_t cpus;
-	uint32_t base;		/* the module's own sampling */
+	struct heat_module module;
+	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
+	struct heat_rate rate;
 	struct heat_pace pace;
+	struct timespec turned;
 	/* where the drain under way has come to */
 	uint32_t half, cpu, entry;
 	uint32_t fullest, dropped;
+	uint64_t told;		/* of what may be sampled away */
 };
 
 /* ---- pure ------------------------------------------------------------------------------- */
@@ -50,6 +55,22 @@ void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
 		pace->mask >>= 1;
 		pace->quiet = 0;
 	}
+}
+
+bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds)
+{
+	double a_second = (double)told / (seconds > 0.001 ? seconds : 0.001);
+	uint32_t before = rate->now;
+
+	/* Up at once, for each costs the load; down when it has been quiet. */
+	for (; a_second > HEAT_TOLD && rate->now < rate->most; a_second /= 2)
+		rate->now = rate->now * 2 < rate->most ? rate->now * 2 : rate->most;
+	rate->quiet = a_second < HEAT_TOLD / 4 ? rate->quiet + 1 : 0;
+	if (rate->quiet >= QUIET_DRAINS) {
+		rate->now = rate->now > 1 ? rate->now / 2 : 1;
+		rate->quiet = 0;
+	}
+	return rate->now != before;
 }
 
 uint32_t heat_tell(const struct terrace_heat_entry *e, port_see_fn see, void *ctx)
@@ -96,15 +117,43 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	t->nr = 0;
 }
 
+static void adapt_module(struct heat_sense *h)
+{
+	struct timespec now;
+	double seconds;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	seconds = (double)(now.tv_sec - h->turned.tv_sec) + (double)(now.tv_nsec - h->turned.tv_nsec) * 1e-9;
+	h->turned = now;
+	if (h->changed) {
+		h->changed = false;
+		return;
+	}
+	if (!heat_rate(&h->rate, (h->told + h->dropped) * (h->pace.mask + 1), seconds))
+		return;
+	h->changed = !h->module.set(h->module.ctx, h->rate.now);
+	if (h->changed)
+		h->module.now = h->rate.now;
+	else
+		h->rate.now = h->module.now;	/* asked again when that is not enough */
+}
+
 /* All tables are read: the other half's turn, at a pace that fits. */
 static void turn(struct heat_sense *h)
 {
+	adapt_module(h);
 	heat_adapt(&h->pace, h->fullest, h->dropped);
-	h->sense.sampling = h->base * (h->pace.mask + 1);
+	h->sense.sampling = h->module.now * (h->pace.mask + 1);
 	h->fullest = h->dropped = h->cpu = h->entry = 0;
+	h->told = 0;
 	h->bpf->bss->mask = h->pace.mask;
 	__atomic_store_n(&h->bpf->bss->half, h->half, __ATOMIC_RELEASE);
 	h->half ^= 1;
+}
+
+static bool may_be_left_out(const struct terrace_heat_entry *e)
+{
+	return !(e->kind & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE)) || e->kind >> 12 == TERRACE_OP_WRITE;
 }
 
 static int heat_drain(struct sense *sense, uint32_t most, port_see_fn see, void *ctx)
@@ -119,6 +168,7 @@ static int heat_drain(struct sense *sense, uint32_t most, port_see_fn see, void 
 		while (h->entry < nr) {
 			if (n >= most)
 				return (int)n;
+			h->told += may_be_left_out(&t->entry[h->entry]) * t->entry[h->entry].hits;
 			n += heat_tell(&t->entry[h->entry++], see, ctx);
 		}
 		empty(h, t);
@@ -146,6 +196,9 @@ static void heat_close(struct sense *sense)
 	if (h->tables)
 		munmap(h->tables, h->bytes);
 	heat__destroy(h->bpf);
+	/* For whoever listens next. */
+	if (h->opened)
+		h->module.set(h->module.ctx, h->module.most);
 	free(h);
 }
 
@@ -193,7 +246,19 @@ static int map_tables(struct heat_sense *h)
 	return -errno;
 }
 
-int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
+/* Of each hit, until there are many. */
+static void begin_telling(struct heat_sense *h)
+{
+	h->opened = true;
+	h->rate = (struct heat_rate){ .now = 1, .most = h->module.most };
+	if (h->module.set(h->module.ctx, 1))
+		h->rate.now = h->module.now;
+	h->module.now = h->rate.now;
+	h->sense.sampling = h->module.now;
+	clock_gettime(CLOCK_MONOTONIC, &h->turned);
+}
+
+int heat_open(unsigned int major, unsigned int minor, const struct heat_module *module, struct sense **out,
 	      char *why, size_t bytes)
 {
 	struct heat_sense *h = calloc(1, sizeof(*h));
@@ -206,11 +271,10 @@ int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct 
 		return -ENOMEM;
 	}
 	h->cpus = (uint32_t)cpus;
-	h->base = sampling ? sampling : 1;
+	h->module = *module;
 	h->half = 1;	/* the programs begin with 0 */
 	h->sense = (struct sense){
-		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .sampling = h->base, .name = "bpf",
-		.slow_always = true,
+		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .name = "bpf", .slow_always = true,
 	};
 	err = load(h, major << 20 | minor);
 	if (!err)
@@ -220,6 +284,7 @@ int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct 
 		heat_close(&h->sense);
 		return err;
 	}
+	begin_telling(h);
 	*out = &h->sense;
 	return 0;
 }

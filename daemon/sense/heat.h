@@ -3,23 +3,33 @@
  * Block accesses through BPF: bpf/heat.bpf.c gathers them in tables of each CPU, which are
  * drained here once a tick.  Costs an I/O a fraction of what a record in a perf ring does.
  *
- * Tables that fill up, or would keep the daemon busy, make the program keep only one in 2, 4, … 64
- * of what may be sampled away; `sampling` of the sense follows.  What finds no room all the same is
- * counted as lost.
+ * How many hits the module tells follows the load: all of them while there are few, for a disk
+ * that serves 200 reads a second would take minutes to show what is hot in a sixteenth of them.
+ * Beyond that tables that fill up, or would keep the daemon busy, make the program keep only one in
+ * 2, 4, … 64 of what may be sampled away; `sampling` of the sense is the product.  What finds no room
+ * all the same is counted as lost.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "port.h"
 #include "terrace_bpf.h"
 
-/*
- * @sampling: what the module does.  0, or -errno with a phrase in @why: the kernel has no BPF, or
- * refuses it.
- */
-int heat_open(unsigned int major, unsigned int minor, uint32_t sampling, struct sense **out,
+/* Has the module tell one hit in @n from now on.  0 or -errno. */
+typedef int (*heat_set_fn)(void *ctx, uint32_t n);
+
+struct heat_module {
+	uint32_t now;		/* it tells one hit in so many ... */
+	uint32_t most;		/* ... and may be told to, up to this */
+	heat_set_fn set;
+	void *ctx;
+};
+
+/* 0, or -errno with a phrase in @why: the kernel has no BPF, or refuses it. */
+int heat_open(unsigned int major, unsigned int minor, const struct heat_module *module, struct sense **out,
 	      char *why, size_t bytes);
 
 /* The disks of the tiers: @disk[tier] is major << 20 | minor, 0: none.  How many were found. */
@@ -37,6 +47,16 @@ struct heat_pace {
 
 /* After a drain that found @fullest entries in the fullest table. */
 void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped);
+
+#define HEAT_TOLD	4096u	/* hits a second that are worth their cost */
+
+struct heat_rate {
+	uint32_t now, most;	/* one hit in so many is told */
+	uint32_t quiet;		/* drains in a row after which twice as many would not be too many */
+};
+
+/* After @seconds in which the module told of @told hits.  True: `now` is another. */
+bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds);
 
 /* One of a table's entries as accesses, given to @see; how many. */
 uint32_t heat_tell(const struct terrace_heat_entry *e, port_see_fn see, void *ctx);

@@ -352,6 +352,7 @@ static struct json_object *settings_json(const struct settings *c)
 	text(o, "rule", choose_rule_name(c->rule));
 	text(o, "sense", sense_kind_name(c->sense));
 	number(o, "sampling", c->sampling);
+	number(o, "heat_sample", c->heat_sample);
 	number(o, "cache_blocks", c->cache_blocks);
 	real(o, "fill", c->fill);
 	flag(o, "evaluate", c->evaluate);

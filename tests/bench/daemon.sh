@@ -36,7 +36,10 @@ measure() {	# WHAT
 }
 read_ 1 > /dev/null
 measure "one access in 16"
-vol_message set heat_sample=1
+daemon_stop
+printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n[policy]\nheat_sample = 1\n' > $CONF
+daemon_start
+read_ 1 > /dev/null
 measure "every access"
 bar "terraced's memory" "$(rss_kb)" kB 65536
 figure "accesses sensed" "$(number accesses)" ""

@@ -81,12 +81,49 @@ static void keeps_pace(void **state)
 	assert_int_equal(p.mask, 0);
 }
 
+/* All hits while they are few, none of them too many; back when it has been quiet. */
+static void follows_the_load(void **state)
+{
+	struct heat_rate r = { .now = 1, .most = 16 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_false(heat_rate(&r, HEAT_TOLD / 10, 0.1));
+	assert_int_equal(r.now, 1);
+	assert_true(heat_rate(&r, HEAT_TOLD / 10 + 1, 0.1));
+	assert_int_equal(r.now, 2);
+	/* a flood: at once, and not beyond what is allowed */
+	assert_true(heat_rate(&r, 1000000, 0.1));
+	assert_int_equal(r.now, 16);
+	assert_false(heat_rate(&r, 1000000, 0.1));
+	assert_int_equal(r.now, 16);
+	/* twice as many would be too many: it stays */
+	for (int i = 0; i < 1000; i++)
+		assert_false(heat_rate(&r, HEAT_TOLD / 20, 0.1));
+	/* quiet, but not for long */
+	for (int i = 0; i < 10; i++)
+		assert_false(heat_rate(&r, 0, 0.1));
+	assert_false(heat_rate(&r, HEAT_TOLD / 20, 0.1));
+	for (int i = 0; i < 31; i++)
+		assert_false(heat_rate(&r, 0, 0.1));
+	assert_true(heat_rate(&r, 0, 0.1));
+	assert_int_equal(r.now, 8);
+	for (int i = 0; i < 1000; i++)
+		heat_rate(&r, 0, 0.1);
+	assert_int_equal(r.now, 1);
+	/* any number may be the most; a tick that took no time is none */
+	r = (struct heat_rate){ .now = 1, .most = 5 };
+	heat_rate(&r, 1000000, 0);
+	assert_int_equal(r.now, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_entries),
 		cmocka_unit_test(leaves_nonsense_out),
 		cmocka_unit_test(keeps_pace),
+		cmocka_unit_test(follows_the_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void every_key_is_heard(void **state)
 	(void)state;
 	accepts("[daemon]\nstate_directory = /x\nsocket = /y\nlog_level = debug\ntick_ms = 50\n"
 		"lock_memory = no\ndrive_all = no\n"
-		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\ncache_blocks = 64\n"
+		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
 		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\npin_share = 0.2\ntail_share = 0.1\n");
 	assert_string_equal(c.state_directory, "/x");
@@ -75,6 +75,7 @@ static void every_key_is_heard(void **state)
 	assert_int_equal(c.policy.rule, CHOOSE_HOTRAP);
 	assert_int_equal(c.policy.sense, SENSE_NONE);
 	assert_int_equal(c.policy.sampling, 16);
+	assert_int_equal(c.policy.heat_sample, 8);
 	assert_int_equal(c.policy.cache_blocks, 64);
 	assert_near(c.policy.fill, 0.5, 0);
 	assert_true(c.policy.evaluate);

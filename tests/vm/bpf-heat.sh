@@ -61,7 +61,7 @@ mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 in_ram fio
 vol_ram 96 512
 vol_format
-vol_up stream_kb=0 heat_sample=1
+vol_up stream_kb=0
 dd if=/dev/urandom of="$VOL" bs=1M count=64 oflag=direct status=none
 from_ram orders /dev/terrace/vol move 0 append tier_down=1 codec=lz4 > /dev/null
 
@@ -80,6 +80,7 @@ dd if=/dev/zero of="$VOL" bs=4k seek=8000 count=10 oflag=direct conv=notrunc sta
 until_ "writes" is accesses 616
 check_eq "lost" "$(number lost)" 0
 check_eq "sampling" "$(number sampling)" 1
+check_eq "heat_sample" "$(cat /sys/fs/terrace/*/tune/heat_sample)" 1
 read -r fast slow <<< "$(answers && sed -n 's/^ *"reads_told": *\([0-9]*\),/\1/p' $STATUS | paste -sd' ')"
 # a read whose blocks lie apart is told in parts
 [[ $fast -ge 316 && $slow = 50 ]] || die "reads told: $fast fast and $slow slow, wanted 316 and 50"
@@ -113,10 +114,13 @@ slow=$(number slow_reads)
 for ((i = 0; i < 2; i++)); do dd if="$VOL" of=/dev/null bs=4k skip=100 count=50 iflag=direct status=none; done
 wait $flood
 until_ "slow reads in a flood" at_least slow_reads $((slow + 50))
+[ "$(cat /sys/fs/terrace/*/tune/heat_sample)" -gt 1 ] || die "the module told of each hit of the flood"
 pass "a flood is thinned to 1 in $(number sampling), $(number lost) lost, slow reads are told"
 stop
 
 # ---- without BPF: one line, and perf ----
+check_eq "heat_sample, with nobody to set it" "$(cat /sys/fs/terrace/*/tune/heat_sample)" 16
+vol_message set heat_sample=1
 echo -1 > /proc/sys/kernel/perf_event_paranoid
 config 50 auto
 sense_by setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin
