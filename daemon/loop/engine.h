@@ -151,6 +151,7 @@ struct engine {
 	struct repay repay;
 	struct recency cache;		/* promotion cache: blocks read slowly */
 	uint32_t fresh;			/* entered since the last flush */
+	bool held;			/* of which limits held some back */
 	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
 	uint32_t nr_heirs;
 	struct tails *tails;		/* stay on the fast tier, hot or not */

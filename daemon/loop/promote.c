@@ -4,7 +4,8 @@
  * read-triggered epochs (a random region's hot blocks), and of blocks that were born hot (heirs.c).
  * All as `raise`: clean slots, whose packed originals stay.
  *
- * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind.
+ * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind. What the limits
+ * hold back of a batch goes on with the next tick.
  * Under a load without skew nothing goes up: RALT then calls those blocks hot that chance favoured, and
  * each promotion is in vain.
  */
@@ -110,11 +111,25 @@ static void empty_cache(struct engine *e)
 	e->fresh = 0;
 }
 
+/* The rest of a batch that was judged: what has gone up leaves the cache, new ones are judged in their turn. */
+static void go_on(struct engine *e)
+{
+	static struct batch b;
+	uint32_t done;
+
+	gather(e, &b);
+	done = raise_batch(e, &b, WHY_FLUSH);
+	for (uint32_t i = 0; i < done; i++)
+		recency_forget(&e->cache, b.block[i]);
+	e->held = done < b.nr;
+}
+
 static void flush(struct engine *e)
 {
 	static struct batch b;
 	const struct flush_tunables *t = &e->c.tuning.flush;
 	enum flush_verdict verdict;
+	uint32_t done;
 
 	gather(e, &b);
 	verdict = flush_decide(t, t->run_blocks, b.nr);
@@ -122,10 +137,13 @@ static void flush(struct engine *e)
 	e->stats.flushes_kept += verdict == FLUSH_KEEP;
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
 	empty_cache(e);
-	if (verdict == FLUSH_PROMOTE)
-		keep(e, &b, raise_batch(e, &b, WHY_FLUSH));
-	else if (verdict == FLUSH_KEEP)
+	if (verdict == FLUSH_PROMOTE) {
+		done = raise_batch(e, &b, WHY_FLUSH);
+		keep(e, &b, done);
+		e->held = done < b.nr;
+	} else if (verdict == FLUSH_KEEP) {
 		keep(e, &b, 0);
+	}
 }
 
 /* Enough that the hot ones can be a run, or as many as the cache holds. */
@@ -139,12 +157,18 @@ static uint32_t enough(const struct engine *e)
 
 void promote(struct engine *e)
 {
-	if (e->fresh < enough(e))
+	bool full = e->fresh >= enough(e);
+
+	if (!full && !e->held)
 		return;
 	if (governor_allows_up(&e->governor) && hear_skewed(e)) {
-		flush(e);
+		if (full)
+			flush(e);
+		else
+			go_on(e);
 		return;
 	}
+	e->held = false;
 	e->stats.held_by_governor++;
 	empty_cache(e);
 }
