@@ -129,7 +129,7 @@ static int step(struct terrace *tr, struct bio *bio)
 	nr = min_t(u32, nr, TERRACE_REGION_BLOCKS - (block & (TERRACE_REGION_BLOCKS - 1)));
 	if (bio_op(bio) == REQ_OP_WRITE)
 		how |= TR_HOW_WRITE | (bio->bi_opf & REQ_FUA ? TR_HOW_FUA : 0) |
-		       (tr_is_cold(tr, block) ? TR_HOW_STREAM : 0);
+		       (tr_io_of(bio)->stream || tr_is_cold(tr, block) ? TR_HOW_STREAM : 0);
 	else if (tr_io_of(bio)->rescue)
 		how |= TR_HOW_PACK;
 

@@ -263,7 +263,9 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 
 /*
  * Is this write part of a long sequential one? A few streams per CPU, each
- * remembered by the block that would continue it.
+ * remembered by the block that would continue it. What device-mapper brings
+ * again, since only the front of a write had one place, ends where the stream
+ * does: it was counted, and is what its front was.
  */
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
 {
@@ -278,11 +280,14 @@ bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
 	for (k = 0; k < TR_STREAMS; k++) {
 		struct tr_stream *stream = &streams->stream[k];
 
-		if (stream->next != block)
+		if (stream->next == block) {
+			stream->next = block + nr;
+			stream->nr += nr;
+			stream->is_long = stream->nr >= threshold;
+		} else if (stream->next != block + nr) {
 			continue;
-		stream->next = block + nr;
-		stream->nr += nr;
-		hit = stream->nr >= threshold;
+		}
+		hit = stream->is_long;
 		goto out;
 	}
 	streams->stream[streams->hand] = (struct tr_stream){ .next = block + nr, .nr = nr };
@@ -311,7 +316,8 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 		how |= TR_HOW_FUA;
 	if (unlikely(READ_ONCE(tr->ranges)))
 		tr_ranges_written(tr, block, nr);
-	if (tr_is_stream(tr, block, nr) || tr_is_cold(tr, block))
+	/* What each write of is waited for (FUA) is a log, and stays fast. */
+	if ((tr_is_stream(tr, block, nr) && !(how & TR_HOW_FUA)) || tr_is_cold(tr, block))
 		how |= TR_HOW_STREAM;
 	return how;
 }
@@ -388,6 +394,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	case TR_ERROR:
 		return DM_MAPIO_KILL;
 	case TR_SLOW:
+		io->stream = how & TR_HOW_STREAM;
 		io->thread = current->pid;
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
@@ -398,6 +405,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		fallthrough;
 	default:
 		this_cpu_inc(tr->stats->deferred);
+		io->stream = how & TR_HOW_STREAM;
 		io->thread = current->pid;
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;

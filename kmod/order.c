@@ -172,7 +172,9 @@ static void classify_block(struct tr_order_state *s, const struct terrace_move *
 	switch (ask->mode) {
 	case TERRACE_MOVE_APPEND:
 	case TERRACE_MOVE_MERGE:
-		if ((placed && !live && t <= ask->tier_down) || (s->merge && live))
+		/* Loose on tier_down already: only a merge has something else to do there. */
+		if ((placed && !live && t < ask->tier_down + (ask->mode == TERRACE_MOVE_MERGE)) ||
+		    (s->merge && live))
 			tr_bit_set(s->into, i);
 		else if (placed && live)
 			tr_bit_set(s->drop, i);

@@ -160,6 +160,7 @@ struct tr_io {
 	bool commit;		/* ends only after the next commit (FUA) */
 	bool rescue;		/* a failed read on its second way (rescue.c) */
 	bool timed;		/* its end is told, sense.h */
+	bool stream;		/* deferred writes: was found to be part of one */
 	u8 told_tier;
 	u32 thread;		/* who asked, if a worker goes on with it; 0: whoever runs */
 	u16 i, nr;		/* blocks within the region */
@@ -287,6 +288,7 @@ void tr_throttle_update(struct terrace *tr);	/* room has changed */
 struct tr_stream {
 	u64 next;
 	u32 nr;
+	bool is_long;
 };
 
 struct tr_streams {

@@ -23,9 +23,10 @@
  *           one more pack, or home if it is of kind home: as they are, and
  *           those that have no home there stay. Blocks in `up` that are packed
  *           are promoted.
- *   MERGE   the same, and the region's packs are read and written as one:
- *           garbage goes, packed blocks in `up` are promoted in passing. With
- *           homes, what is in packs goes home, but for blocks in `up`.
+ *   MERGE   the same, and what the region has in packs, or loose on
+ *           tier_down, is read and written as one pack: garbage goes, blocks
+ *           in `up` are promoted in passing. With homes, what is in packs goes
+ *           home, but for blocks in `up`.
  *   RAISE   only promotes: blocks in `up` get clean slots on tier_up, the
  *           packs stay. No block goes down; tier_down is not used.
  *   CLEAN   frees one shelf: `region` is the number of the shelf (chunk) on

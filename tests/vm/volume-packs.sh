@@ -227,6 +227,24 @@ check_eq "unreadable blocks after writing them anew" "$(unreadable)" "0 -1 -1"
 vol_down
 pass "flipped bits in headers"
 
+# a stream lies loose on the shelves: an append lets it lie, also beside blocks that it packs; a merge packs it
+vol_format
+vol_up stream_kb=256
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 8 * 600000)[:12 << 20])' > $DATA
+dd if=$DATA of="$VOL" bs=1M count=12 oflag=direct status=none
+order 2 append tier_down=1 codec=lz4
+began=$(word down)
+[[ $began -gt 0 && $began -lt 512 ]] || die "$began blocks of a stream were on the fast tier"
+expect_fail "error=ENOENT" from_ram orders /dev/terrace/vol move 2 append tier_down=1 codec=lz4
+state 2 $((1024 - began)) "$began" 1 0
+order 2 merge tier_down=1 codec=lz4
+says down $((1024 - began))
+state 2 0 1024 1
+cmp -n $((12 << 20)) "$DATA" "$VOL" || die "the stream is not what was written"
+vol_down
+vol_check
+pass "an append leaves what is loose, a merge packs it"
+
 # all metadata are lost: repaired from the shelves alone.  What was packed is back, what had been loose on a shelf, too;
 # of blocks written since, to the fast tier, the old value: repair says that all may be older
 vol_format
