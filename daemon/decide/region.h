@@ -16,7 +16,7 @@ struct region_view {
 	uint64_t region;
 	uint32_t dirty_blocks;	/* fast blocks whose only copy is the fast one */
 	uint32_t clean_blocks;	/* clean slots: dropping them costs no data I/O */
-	double packed_blocks;	/* shelf room of its packs, garbage included */
+	double packed_blocks;	/* shelf room that a merge reads: packs with their garbage, loose blocks */
 	double garbage_blocks;	/* part of it that was overwritten since */
 	uint32_t packs;
 	uint32_t pinned_blocks;	/* fast blocks the mapper or RALT keeps up */

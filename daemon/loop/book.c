@@ -128,7 +128,7 @@ void book_view(const struct book *b, uint64_t region, struct region_view *view)
 		.region = region,
 		.dirty_blocks = s->dirty,
 		.clean_blocks = s->fast > s->dirty ? s->fast - s->dirty : 0,
-		.packed_blocks = s->packed_blocks,
+		.packed_blocks = (double)s->packed_blocks + s->loose,
 		.garbage_blocks = in_packs ? (double)s->packed_blocks * s->garbage / in_packs : 0,
 		.packs = s->packs,
 		.age = b->aged ? s->age : b->tick - b->used_tick[region],
