@@ -17,6 +17,7 @@
 #include "decide/flush.h"
 #include "decide/governor.h"
 #include "decide/idle.h"
+#include "decide/loose.h"
 #include "decide/mapper.h"
 #include "decide/msc.h"
 #include "decide/shards.h"
@@ -42,6 +43,7 @@ struct tuning {
 	struct brake_tunables brake;
 	struct endurance_tunables endurance;
 	struct idle_tunables idle;
+	struct loose_tunables loose;
 	struct governor_tunables governor;
 };
 

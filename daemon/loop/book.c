@@ -20,9 +20,10 @@ int book_init(struct book *b, uint64_t regions, bool aged)
 	b->summary = calloc(regions, sizeof(*b->summary));
 	b->used_tick = calloc(regions, sizeof(*b->used_tick));
 	b->listed_at = calloc(regions, sizeof(*b->listed_at));
+	b->left_loose = calloc(regions, sizeof(*b->left_loose));
 	b->fast = calloc(regions, sizeof(*b->fast));
 	b->masks = calloc(BOOK_MASKS, sizeof(*b->masks));
-	if (b->summary && b->used_tick && b->listed_at && b->fast && b->masks)
+	if (b->summary && b->used_tick && b->listed_at && b->left_loose && b->fast && b->masks)
 		return 0;
 	book_exit(b);
 	return -ENOMEM;
@@ -33,6 +34,7 @@ void book_exit(struct book *b)
 	free(b->summary);
 	free(b->used_tick);
 	free(b->listed_at);
+	free(b->left_loose);
 	free(b->fast);
 	free(b->masks);
 	memset(b, 0, sizeof(*b));
@@ -55,6 +57,8 @@ static void set(struct book *b, uint64_t region, const struct terrace_summary *n
 
 	b->mapped += mapped(&s) - mapped(&b->summary[region]);
 	b->summary[region] = s;
+	if (b->left_loose[region] > s.loose)
+		b->left_loose[region] = s.loose;
 	if (s.fast && !at) {
 		b->fast[b->fast_count++] = (uint32_t)region;
 		b->listed_at[region] = b->fast_count;
@@ -141,22 +145,40 @@ static void copy(struct upmask *to, const __u64 *from)
 		to->bits[w] = from[w];
 }
 
-int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct upmask *slow)
+static int exactly(struct port *port, uint64_t region, struct terrace_region *r)
 {
-	struct terrace_region r;
-	int got = port->ops->regions(port, region, 1, &r);
+	int got = port->ops->regions(port, region, 1, r);
 
 	if (got < 0)
 		return got;
-	if (got != 1)
-		return -EIO;
-	if (r.status)
-		return r.status;
+	return got == 1 ? (int)r->status : -EIO;
+}
+
+int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct upmask *slow)
+{
+	struct terrace_region r;
+	int err = exactly(port, region, &r);
+
+	if (err)
+		return err;
 	copy(fast, r.fast);
 	/* In packs, loose on a shelf, or at home: all of it can come up. */
 	copy(slow, r.packed);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
 		slow->bits[w] = (slow->bits[w] | r.present[w]) & ~fast->bits[w];
+	return 0;
+}
+
+int book_loose(struct port *port, uint64_t region, struct upmask *loose)
+{
+	struct terrace_region r;
+	int err = exactly(port, region, &r);
+
+	if (err)
+		return err;
+	copy(loose, r.present);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		loose->bits[w] &= ~r.fast[w];
 	return 0;
 }
 

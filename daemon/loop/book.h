@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The book of regions: what is known of each without asking, which have blocks on the
- * fast tier, when each was last used.  20 bytes a region and 4 more for those with fast blocks.
+ * fast tier, when each was last used.  22 bytes a region and 4 more for those with fast blocks.
  *
  * Summaries are estimates (uapi/terrace.h): a scan goes round them a bit each tick, and a region
  * is looked at anew after an order.  Before an order is built, the exact state is asked for.
@@ -29,6 +29,7 @@ struct book {
 	struct terrace_summary *summary;
 	uint32_t *used_tick;
 	uint32_t *listed_at;	/* in fast[], + 1 */
+	uint16_t *left_loose;	/* so many loose blocks were not worth packing */
 	uint32_t *fast;		/* regions with fast blocks, in no order */
 	uint32_t fast_count;
 	uint64_t mapped;	/* blocks that hold something */
@@ -57,5 +58,7 @@ enum port_where book_where(struct book *b, struct port *port, uint64_t block);
 
 /* Exact masks: on the fast tier; below with a copy to promote from.  0 or -errno. */
 int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct upmask *slow);
+/* At a place that is not fast: loose, where the tier below has shelves. */
+int book_loose(struct port *port, uint64_t region, struct upmask *loose);
 
 #endif

@@ -135,7 +135,7 @@ static int demote_sampled(struct engine *e)
 	struct gain_wait *w;
 	struct plan p;
 
-	while ((w = gains_next(e))) {
+	while ((w = gains_next(e, WHY_ROOM))) {
 		bool known = w->state == GAIN_THERE && w->known;
 		int err = plan_of(e, &w->choice, known ? &w->gain : NULL, &p);
 
@@ -161,6 +161,7 @@ void demote(struct engine *e, uint64_t blocks)
 	if (demote_sampled(e))
 		return;
 	for (uint32_t i = 0; e->leaving < blocks && i < ATTEMPTS; i++) {
+		struct upmask down;
 		struct choice c;
 		struct plan p;
 		int err = choose_region(&c, rule, &e->c.tuning.choose, &msc, e->book.fast_count,
@@ -179,7 +180,10 @@ void demote(struct engine *e, uint64_t blocks)
 		}
 		if (err)
 			return;
-		if (gains_wait(e, &c, &p))
+		down = p.fast;
+		for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+			down.bits[w] &= ~p.up.bits[w];
+		if (gains_wait(e, &c, &p, &down))
 			continue;
 		if (orders_give(e, &p))
 			return;

@@ -159,7 +159,7 @@ int engine_open(struct engine *e, const struct engine_config *c, struct port *po
 	memset(e, 0, sizeof(*e));
 	e->c = *c;
 	e->port = port;
-	e->now_ns = e->last_ns = now_ns;
+	e->now_ns = e->last_ns = e->opened_ns = now_ns;
 	e->prng.state = c->seed;
 	err = port->ops->shape(port, &e->shape);
 	if (!err)
@@ -285,6 +285,7 @@ static void move(struct engine *e)
 	e->room = w.room_blocks;
 	if (w.demote_blocks && e->book.complete)
 		demote(e, w.demote_blocks);
+	pack_loose(e);
 	if (!e->senses)
 		return;
 	promote_heirs(e);

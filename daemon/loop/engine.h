@@ -9,6 +9,7 @@
  *	demote.c	room: choose a region, keep what is hot, order the rest down
  *	promote.c	slow-read blocks that are hot: by flush, or in an epoch
  *	heirs.c		heat passed on from a compaction's inputs to its outputs; what of it is raised at once
+ *	loose.c		what lies loose on shelves is packed, when that disturbs nobody
  *	gains.c		samples of what goes down: is packing worth it, and with which codec
  *	orders.c	orders under way, what came of them
  *	explain.c	the last decisions, for people
@@ -35,6 +36,7 @@ enum why {
 	WHY_FLUSH,		/* slow-read blocks turned out hot */
 	WHY_EPOCH,		/* a read-triggered epoch */
 	WHY_HEIR,		/* born hot */
+	WHY_LOOSE,		/* uncompressed on the shelves */
 	WHYS,
 };
 
@@ -105,6 +107,7 @@ struct order {
 struct gain_wait {
 	enum { GAIN_FREE, GAIN_ASKED, GAIN_THERE } state;
 	bool known;
+	enum why why;		/* WHY_ROOM, WHY_LOOSE */
 	struct choice choice;
 	struct codec_sample gain;
 	uint64_t asked_ns;
@@ -121,6 +124,7 @@ struct engine_stats {
 	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
+	uint64_t packed_loose, loose_left;	/* blocks; regions that do not shrink */
 	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
 	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
@@ -136,7 +140,7 @@ struct engine {
 	struct port *port;
 	struct port_shape shape;
 	struct port_state state, before;
-	uint64_t now_ns, last_ns;
+	uint64_t now_ns, last_ns, opened_ns;
 	uint64_t ticks;
 	struct prng prng;
 
@@ -177,6 +181,7 @@ struct engine {
 	bool climbs;
 	uint64_t climb_reads, climb_fast_reads;	/* when its epoch began */
 	double moved_ns;			/* by all moves, since then */
+	uint64_t loose_hand;		/* the next region to look at */
 	struct gain_wait gains[GAIN_WAITS];
 	uint32_t gains_waiting;
 	struct codec_sample gain;	/* what packing gained, learnt from results */
@@ -259,12 +264,13 @@ void threshold_step(struct engine *e);
 
 void gains_tick(struct engine *e);
 bool gains_busy(const struct engine *e, uint64_t region);
-/* True: the plan's region is looked into first; gains_next() tells when it may go, until gains_done(). */
-bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p);
-struct gain_wait *gains_next(struct engine *e);
+/* True: blocks of @from are looked into first; gains_next() tells when the plan may go, until gains_done(). */
+bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p, const struct upmask *from);
+struct gain_wait *gains_next(struct engine *e, enum why why);
 void gains_done(struct engine *e, struct gain_wait *w);
 
 void demote(struct engine *e, uint64_t blocks);
+void pack_loose(struct engine *e);
 void promote(struct engine *e);
 void promote_epoch(struct engine *e);
 void promote_heirs(struct engine *e);

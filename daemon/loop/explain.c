@@ -16,7 +16,7 @@ static const char *const status_names[] = {
 
 const char *why_name(enum why why)
 {
-	static const char *const names[WHYS] = { "room", "flush", "epoch", "heirs" };
+	static const char *const names[WHYS] = { "room", "flush", "epoch", "heirs", "loose" };
 
 	return why < WHYS ? names[why] : "?";
 }

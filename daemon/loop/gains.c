@@ -34,36 +34,37 @@ void gains_done(struct engine *e, struct gain_wait *w)
 	e->leaving -= w->goes_down;
 }
 
-/* Sixteen in a row of those that go down: neighbours in a pack are neighbours in a cluster. */
-static void pick(struct engine *e, const struct plan *p, uint64_t *blocks)
+/* Sixteen in a row of those that will be packed: neighbours in a pack are neighbours in a cluster. */
+static void pick(struct engine *e, uint64_t region, const struct upmask *from, uint32_t nr, uint64_t *blocks)
 {
-	uint64_t skip = prng_below(&e->prng, p->goes_down - PORT_SAMPLE_BLOCKS + 1);
+	uint64_t skip = prng_below(&e->prng, nr - PORT_SAMPLE_BLOCKS + 1);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < REGION_BLOCKS && n < PORT_SAMPLE_BLOCKS; i++) {
-		if (!upmask_test(&p->fast, i) || upmask_test(&p->up, i) || (skip && skip--))
+		if (!upmask_test(from, i) || (skip && skip--))
 			continue;
-		blocks[n++] = p->region * REGION_BLOCKS + i;
+		blocks[n++] = region * REGION_BLOCKS + i;
 	}
 }
 
-bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p)
+bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p, const struct upmask *from)
 {
 	uint64_t blocks[PORT_SAMPLE_BLOCKS];
 	struct gain_wait *w = e->gains;
+	uint32_t nr = upmask_count(from);
 
-	if (!e->port->ops->sample || e->c.evaluate || p->goes_down < FEW_BLOCKS ||
+	if (!e->port->ops->sample || e->c.evaluate || nr < FEW_BLOCKS ||
 	    e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
 		return false;
 	while (w < e->gains + GAIN_WAITS && w->state != GAIN_FREE)
 		w++;
 	if (w == e->gains + GAIN_WAITS)
 		return false;
-	pick(e, p, blocks);
+	pick(e, p->region, from, nr, blocks);
 	if (e->port->ops->sample(e->port, p->region, blocks))
 		return false;
 	*w = (struct gain_wait){
-		.state = GAIN_ASKED, .choice = *c, .asked_ns = e->now_ns, .goes_down = p->goes_down,
+		.state = GAIN_ASKED, .why = p->why, .choice = *c, .asked_ns = e->now_ns, .goes_down = p->goes_down,
 	};
 	e->gains_waiting++;
 	e->leaving += w->goes_down;
@@ -87,12 +88,12 @@ static void collect(struct engine *e)
 	}
 }
 
-struct gain_wait *gains_next(struct engine *e)
+struct gain_wait *gains_next(struct engine *e, enum why why)
 {
 	for (uint32_t i = 0; e->gains_waiting && i < GAIN_WAITS; i++) {
 		struct gain_wait *w = &e->gains[i];
 
-		if (w->state == GAIN_FREE)
+		if (w->state == GAIN_FREE || w->why != why)
 			continue;
 		/* One that no limit let go for so long was chosen for reasons of then. */
 		if (e->now_ns - w->asked_ns >= STALE_NS)

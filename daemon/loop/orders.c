@@ -109,7 +109,8 @@ static void fill_move(const struct engine *e, const struct plan *p, struct terra
 	memset(m, 0, sizeof(*m));
 	m->region = p->region;
 	m->mode = (uint8_t)p->mode;
-	m->tier_up = (uint8_t)e->up;
+	/* Where loose blocks are packed the fast ones stay: on whichever fast tier they are. */
+	m->tier_up = (uint8_t)(p->why == WHY_LOOSE ? e->down - 1 : e->up);
 	memcpy(m->up, p->up.bits, sizeof(m->up));
 	if (p->mode == TERRACE_MOVE_RAISE)
 		return;
@@ -270,7 +271,7 @@ static void count(struct engine *e, const struct plan *p, const struct terrace_r
 	uint32_t dead = r->up ? dead_ones(e, p) : 0;
 
 	s->promoted_dead += dead < r->up ? dead : r->up;
-	s->demoted += r->down;
+	*(p->why == WHY_LOOSE ? &s->packed_loose : &s->demoted) += r->down;
 	s->dropped += r->dropped;
 	s->raced += r->raced;
 	if (p->why == WHY_FLUSH)
@@ -304,7 +305,7 @@ static void pay(struct engine *e, const struct plan *p, const struct terrace_res
 		e->moved_ns += busy;
 		if (p->why == WHY_ROOM)
 			e->room_ns += busy;
-		else
+		else if (p->why != WHY_LOOSE)
 			e->spent_ns += busy;
 	}
 }

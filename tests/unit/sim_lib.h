@@ -40,6 +40,8 @@ struct sim {
 	bool knows_claims, claimed, blind, tells_where;
 	bool samples;		/* what regions hold; odd ones do not shrink */
 	bool mute;		/* ... but no answer ever comes */
+	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
+	double slow_fill;	/* share of the slow tier in use */
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
 	uint32_t submits, most_queued, pending;
@@ -77,7 +79,8 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.fast_total,
 	};
 	out->tier[1] = (struct port_tier){
-		.kind = TERRACE_KIND_SHELVES, .class = "hdd", .used_blocks = s->v.blocks / 2,
+		.kind = TERRACE_KIND_SHELVES, .class = "hdd",
+		.used_blocks = (uint64_t)(s->slow_fill * (double)s->v.blocks),
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
 	return 0;
@@ -92,6 +95,22 @@ static int sim_drain(struct port *port, uint32_t most, port_see_fn see, void *ct
 		see(ctx, &s->heard[i]);
 	s->nr_heard = 0;
 	return (int)n;
+}
+
+static uint32_t sim_loose(const struct sim *s, uint64_t region, struct terrace_region *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; region < 64 && i < s->loose[region]; i++) {
+		if (s->v.place[region * REGION_BLOCKS + i] != PLACE_PACKED)
+			continue;
+		n++;
+		if (!out)
+			continue;
+		out->packed[i / 64] &= ~(1ull << i % 64);
+		out->present[i / 64] |= 1ull << i % 64;
+	}
+	return n;
 }
 
 static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out)
@@ -110,6 +129,8 @@ static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct 
 			.garbage = (uint16_t)((1 - live) * REGION_BLOCKS),
 			.packs = (uint8_t)r->packs, .packed_blocks = (uint16_t)r->packed,
 		};
+		out[i].loose = (uint16_t)sim_loose(s, first + i, NULL);
+		out[i].packed -= out[i].loose;
 	}
 	return (int)nr;
 }
@@ -125,6 +146,8 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct te
 		memset(&out[k], 0, sizeof(out[k]));
 		memcpy(out[k].fast, in.fast.bits, sizeof(out[k].fast));
 		memcpy(out[k].packed, in.packed.bits, sizeof(out[k].packed));
+		memcpy(out[k].present, in.fast.bits, sizeof(out[k].present));
+		sim_loose(s, first + k, &out[k]);
 	}
 	return s->gone ? -ENODEV : (int)nr;
 }
@@ -152,7 +175,8 @@ static int sim_sample(struct port *port, uint64_t region, const uint64_t *blocks
 	struct sim *s = sim_of(port);
 
 	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
-		assert_true(blocks[i] / REGION_BLOCKS == region && s->v.place[blocks[i]] != PLACE_PACKED);
+		assert_true(blocks[i] / REGION_BLOCKS == region && (s->v.place[blocks[i]] != PLACE_PACKED ||
+								    blocks[i] % REGION_BLOCKS < s->loose[region]));
 	if (s->nr_asked == 8)
 		return -EBUSY;
 	s->asked[s->nr_asked++] = region;
@@ -199,6 +223,14 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	r->written_bytes[1] = (uint64_t)((s->v.slow_written - written) * 4096);
 	/* A raise finds its blocks in the promotion cache. */
 	r->read_bytes[1] = m->mode == TERRACE_MOVE_RAISE ? 0 : (uint64_t)((s->v.slow_read - read) * 4096);
+	if (m->mode == TERRACE_MOVE_MERGE && m->region < 64) {
+		uint32_t loose = sim_loose(s, m->region, NULL);
+
+		r->down += loose;
+		r->read_bytes[1] += loose * 4096ull;
+		r->written_bytes[1] += loose * 2048ull;
+		s->loose[m->region] = 0;
+	}
 	r->packed_bytes = r->written_bytes[1];
 }
 
@@ -300,6 +332,7 @@ static inline struct sim *sim_create(uint64_t blocks, uint64_t fast)
 		s->c.budget[t] = s->c.tuning.budget;
 		s->c.endurance[t] = s->c.tuning.endurance;
 	}
+	s->slow_fill = 0.5;
 	s->knows_claims = true;
 	s->tells_where = true;
 	s->slow_ns = 100e3;
