@@ -247,13 +247,9 @@ int main(int argc, char **argv)
 	}
 	if (o.request[0])
 		return ask(service.config.socket, o.request);
-	if (o.verbose)
-		service.config.log_level = LOG_LEVEL_DEBUG;
+	service.verbose = o.verbose;
+	service.evaluate = o.evaluate;
+	service_overrule(&service, &service.config);
 	log_set_level(service.config.log_level);
-	if (o.evaluate) {
-		service.config.policy.evaluate = true;
-		for (uint32_t i = 0; i < service.config.nr_volumes; i++)
-			service.config.volume[i].settings.evaluate = true;
-	}
 	return service_run(&service);
 }

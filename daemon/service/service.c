@@ -35,6 +35,17 @@ static void told(void *ctx, int line, const char *reason)
 	log_line(LOG_LEVEL_ERROR, NULL, "%s:%d: %s", s->config_path, line, reason);
 }
 
+void service_overrule(const struct service *s, struct config *config)
+{
+	if (s->verbose)
+		config->log_level = LOG_LEVEL_DEBUG;
+	if (!s->evaluate)
+		return;
+	config->policy.evaluate = true;
+	for (uint32_t i = 0; i < config->nr_volumes; i++)
+		config->volume[i].settings.evaluate = true;
+}
+
 /* A file with errors changes nothing. */
 static void reload(struct service *s)
 {
@@ -52,6 +63,7 @@ static void reload(struct service *s)
 		memcpy(next->state_directory, s->config.state_directory, sizeof(next->state_directory));
 		memcpy(next->socket, s->config.socket, sizeof(next->socket));
 		s->config = *next;
+		service_overrule(s, &s->config);
 		log_set_level(s->config.log_level);
 		drivers_retune(s);
 		log_line(LOG_LEVEL_NOTICE, NULL, "%s: read anew", s->config_path);

@@ -42,6 +42,7 @@ struct service {
 	const char *config_path;
 	service_open_fn open;
 	const char *only;		/* drive just this volume; NULL: as configured */
+	bool verbose, evaluate;		/* asked for when it was started: whatever the configuration says */
 	struct driver *driver;		/* CONFIG_MAX_VOLUMES of them */
 	uint32_t nr_drivers;
 	char refused[CONFIG_NAME_BYTES];	/* the last volume that could not be driven, told once */
@@ -50,6 +51,9 @@ struct service {
 	uint64_t started_ns, ticks, cpu_started_ns;
 	bool stop;
 };
+
+/* What was asked for at the start goes on top of @config. */
+void service_overrule(const struct service *s, struct config *config);
 
 /* Runs until SIGTERM or SIGINT.  Exit status of the program. */
 int service_run(struct service *s);

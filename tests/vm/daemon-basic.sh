@@ -31,6 +31,8 @@ cat > $CONF <<-EOF
 	watermark.low = 0.3
 	admit.min_accesses = 100
 	ralt.buffer_records = 256
+	idle.idle_seconds = 1
+	loose.quiet_seconds = 1
 EOF
 vol_ram 64 512
 vol_format
@@ -89,12 +91,38 @@ pass "demoted $(number demoted_blocks) blocks of $packed regions, sensed $(numbe
 cp $CONF $CONF.good
 echo "watermark.high = 7" >> $CONF
 kill -HUP $daemon
-until_ "the error is told" logged "terraced.conf:12: watermark.high = 7: '7' is not a number from"
-expect_fail "terraced.conf:12: watermark.high" terraced --config $CONF --check-config
+until_ "the error is told" logged "terraced.conf:14: watermark.high = 7: '7' is not a number from"
+expect_fail "terraced.conf:14: watermark.high" terraced --config $CONF --check-config
 cp $CONF.good $CONF
 kill -HUP $daemon
 until_ "read anew" logged "read anew"
 pass "errors of the configuration have line and reason"
+
+# what it was started with stays, whatever is read anew
+daemon_stop
+daemon_start --evaluate
+: > $LOG
+kill -HUP $daemon
+until_ "read anew" logged "read anew"
+said '"evaluation": true' || die "after SIGHUP it orders moves, though started to evaluate only"
+daemon_stop
+daemon_start --verbose
+: > $LOG
+kill -HUP $daemon
+until_ "read anew" logged "read anew"
+pass "SIGHUP leaves the options alone"
+
+# ---- a stream, loose on the shelves, is packed when nobody is about ----
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write(("what a stream is made of\n" * 600000)[:12 << 20])' > /dev/shm/stream
+vol_message set stream_kb=256
+dd if=/dev/shm/stream of="$VOL" bs=1M seek=64 oflag=direct status=none
+vol_message set stream_kb=0
+last_packed() { [[ $(from_ram orders /dev/terrace/vol show 18) == *packs=1 ]]; }
+until_ "the end of the stream is packed" last_packed
+until_ "packed blocks are counted" at_least packed_loose_blocks 512
+cmp -n $((12 << 20)) /dev/shm/stream <(dd if="$VOL" bs=1M skip=64 count=12 iflag=direct status=none) || die "the stream is not what was written"
+until_ "a decision about loose blocks is explained" logged "decision [0-9]+: merge region 1[678] for loose: .*done"
+pass "$(number packed_loose_blocks) loose blocks packed on the idle volume"
 
 mark conf
 # ---- kill -9 in the middle of orders ----
