@@ -24,14 +24,15 @@
 VOLUME_MB=${VOLUME_MB:-2048}
 SHARE=${SHARE:-10}				# per cent
 FAST_MB=$((VOLUME_MB * SHARE / 100))
-SLOW_MB=$((VOLUME_MB * 5 / 4 + 320))	# Terrace keeps a few shelves free
+SLOW_MB=${SLOW_MB:-$((VOLUME_MB * 5 / 4 + 320))}	# Terrace keeps a few shelves free
 FAST_OPTS=${FAST_OPTS:-lbs=4096 powercut=off cache=off}
 SLOW_OPTS=${SLOW_OPTS:-lbs=4096 powercut=off cache=off}
 MID=${MID:-}					# a tier of shelves between, for Terrace alone
 MID_MB=$((VOLUME_MB * 3 / 10 + 320))
 MID_OPTS=${MID_OPTS:-lbs=4096 powercut=off cache=off}
 CONF_LINES=${CONF_LINES:-}			# of [policy], separated by ;
-VOL_OPTIONS=${VOL_OPTIONS:-}
+# its memory in proportion: as 64 MiB before 2 GiB, or a small volume would be served from RAM
+VOL_OPTIONS=${VOL_OPTIONS:-cache_mb=$((VOLUME_MB / 32))}
 SECTORS=$((VOLUME_MB * 2048))
 DEV=
 
