@@ -248,7 +248,7 @@ pass "an append leaves what is loose, a merge packs it"
 # all metadata are lost: repaired from the shelves alone.  What was packed is back, what had been loose on a shelf, too;
 # of blocks written since, to the fast tier, the old value: repair says that all may be older
 vol_format
-vol_up stream_kb=256
+vol_up stream_kb=0
 /usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 9 * 400000)[:8 << 20])' > $DATA
 dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
 dd if=$DATA of="$VOL" bs=4k count=3072 oflag=direct status=none
@@ -256,6 +256,7 @@ order 0 append tier_down=1 codec=lz4 shift=0 up=500-599
 order 0 append tier_down=1 codec=zstd shift=2
 order 1 append tier_down=1 codec=zstd shift=4
 order 2 append tier_down=1 codec=none shift=2
+vol_message set stream_kb=256
 dd if=$DATA of="$VOL" bs=1M skip=12 seek=12 count=4 oflag=direct status=none	# a stream: loose, most of it
 state 0 0 1024 2
 order 1 raise up=200-299
