@@ -142,6 +142,7 @@ static void plot_moves(FILE *out, const struct series *s)
 static void plot_maps(FILE *out, const struct report *p)
 {
 	u32 columns = p->sample[p->nr - 1].nr_cells;
+	double end = (double)(p->sample[p->nr - 1].ns - p->sample[0].ns) * 1e-9;
 	u8 *fast = ctl_alloc((size_t)p->nr * SAMPLE_CELLS), *lately = ctl_alloc((size_t)p->nr * SAMPLE_CELLS);
 
 	for (u32 i = 0; i < p->nr && columns; i++) {
@@ -149,8 +150,8 @@ static void plot_maps(FILE *out, const struct report *p)
 		memcpy(lately + i * columns, p->sample[i].lately, columns);
 	}
 	if (columns) {
-		svg_map(out, "What is fast, over time: first to last block of the volume", p->nr, columns, fast);
-		svg_map(out, "What was used lately, over time", p->nr, columns, lately);
+		svg_map(out, "What is fast, over time: first to last block of the volume", end, p->nr, columns, fast);
+		svg_map(out, "What was used lately, over time", end, p->nr, columns, lately);
 	}
 	free(fast);
 	free(lately);
@@ -182,6 +183,8 @@ static void print_table(FILE *out, const struct report *p)
 static void print_page(FILE *out, const struct report *p, const struct dm_volume *v)
 {
 	const struct sample *last = &p->sample[p->nr - 1];
+	static const u8 unknown[TERRACE_UUID_BYTES];	/* made with dmsetup by hand */
+	bool known = memcmp(v->uuid, unknown, sizeof(unknown)) != 0;
 	struct series s;
 
 	fill_series(&s, p);
@@ -192,7 +195,7 @@ static void print_page(FILE *out, const struct report *p, const struct dm_volume
 	      "svg{width:100%}text{font-size:11px;fill:#555}.left{text-anchor:end}.grid{stroke:#ddd}"
 	      "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}</style></head><body>\n<h1>Volume ", out);
 	html_text(out, v->name);
-	fprintf(out, "</h1>\n<p>%s, %s, mode %s</p>\n", uuid_text(v->uuid),
+	fprintf(out, "</h1>\n<p>%s%s%s, mode %s</p>\n", known ? uuid_text(v->uuid) : "", known ? ", " : "",
 		size_text(v->sectors / TERRACE_BLOCK_SECTORS), last->mode);
 	print_table(out, p);
 	plot_one(out, &s, "Hit rate", "% of reads from fast tiers or the promotion cache", 100, HITS);

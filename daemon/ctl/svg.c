@@ -39,8 +39,26 @@ static void print_number(FILE *out, double v)
 		fprintf(out, "%.3gM", v / 1e6);
 	else if (v >= 1e4)
 		fprintf(out, "%.3gk", v / 1e3);
+	else if (v >= 1e3)
+		fprintf(out, "%.0f", v);
 	else
 		fprintf(out, "%.3g", v);
+}
+
+/* The next number up whose quarters are short. */
+static double round_up(double v)
+{
+	static const double good[] = { 1, 2, 4, 6, 8, 10 };
+	double power = 1;
+	u32 i = 0;
+
+	while (power * 10 <= v)
+		power *= 10;
+	while (power > v)
+		power /= 10;
+	while (good[i] * power < v)
+		i++;
+	return good[i] * power;
 }
 
 static double largest(const struct svg_plot *p)
@@ -51,13 +69,17 @@ static double largest(const struct svg_plot *p)
 		for (u32 i = 0; i < p->nr_points; i++)
 			if (p->line[l].value[i] > top)
 				top = p->line[l].value[i];
-	return top > 0 ? top * 1.05 : 1;
+	return top > 0 ? round_up(top) : 1;
+}
+
+static void times(FILE *out, double end)
+{
+	fprintf(out, "<text x='%g' y='%g'>0 s</text><text x='%g' y='%g' class='left'>%.0f s</text>\n", LEFT,
+		HEIGHT + BELOW + 4, LEFT + WIDTH, HEIGHT + BELOW + 4, end);
 }
 
 static void frame(FILE *out, const struct svg_plot *p, double top)
 {
-	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 0;
-
 	for (int k = 0; k <= GRID; k++) {
 		double y = HEIGHT - HEIGHT * k / GRID;
 
@@ -66,8 +88,7 @@ static void frame(FILE *out, const struct svg_plot *p, double top)
 		print_number(out, top * k / GRID);
 		fputs("</text>\n", out);
 	}
-	fprintf(out, "<text x='%g' y='%g'>0 s</text><text x='%g' y='%g' class='left'>%.0f s</text>\n", LEFT,
-		HEIGHT + BELOW + 4, LEFT + WIDTH, HEIGHT + BELOW + 4, end);
+	times(out, p->nr_points ? p->seconds[p->nr_points - 1] : 0);
 }
 
 /* A gap where there is no value. */
@@ -118,7 +139,7 @@ void svg_plot(FILE *out, const struct svg_plot *p)
 	fputs("</svg>\n", out);
 }
 
-void svg_map(FILE *out, const char *title, u32 nr, u32 columns, const u8 *value)
+void svg_map(FILE *out, const char *title, double seconds, u32 nr, u32 columns, const u8 *value)
 {
 	double w = WIDTH / (nr ? nr : 1), h = HEIGHT / (columns ? columns : 1);
 
@@ -132,6 +153,8 @@ void svg_map(FILE *out, const char *title, u32 nr, u32 columns, const u8 *value)
 			if (value[i * columns + k])
 				fprintf(out, "<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='#c30' fill-opacity='%.2f'/>\n",
 					LEFT + w * i, 8 + h * k, w, h, value[i * columns + k] / 255.0);
-	fprintf(out, "<text x='%g' y='18' class='left'>first</text><text x='%g' y='%g' class='left'>last</text>\n</svg>\n",
+	fprintf(out, "<text x='%g' y='18' class='left'>first</text><text x='%g' y='%g' class='left'>last</text>\n",
 		LEFT - 6, LEFT - 6, HEIGHT + 8);
+	times(out, seconds);
+	fputs("</svg>\n", out);
 }

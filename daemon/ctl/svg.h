@@ -25,8 +25,8 @@ struct svg_plot {
 
 void svg_plot(FILE *out, const struct svg_plot *plot);
 
-/* @value: 0-255, rows of @columns, one for each of @nr points in time. */
-void svg_map(FILE *out, const char *title, u32 nr, u32 columns, const u8 *value);
+/* @value: 0-255, rows of @columns, one for each of @nr points in time, the last after @seconds. */
+void svg_map(FILE *out, const char *title, double seconds, u32 nr, u32 columns, const u8 *value);
 
 /* Text as it may stand in HTML. */
 void html_text(FILE *out, const char *text);

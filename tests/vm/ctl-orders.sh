@@ -125,6 +125,8 @@ cp /dev/shm/report.html "$OUT/"
 	assert len(plots) == 8, len(plots)
 	for plot in plots:
 	    xml.etree.ElementTree.fromstring(plot)
+	    assert not re.search(r'>[0-9.]+e[+-]', plot) and '>3 s<' in plot, plot[:600]
+	assert '>00000000-0000' not in text
 	assert 'http' not in text and 'polyline' in plots[0]
 EOT
 refuses 2 "every 0: seconds, from 0.1 to 3600" top --every 0 vol
