@@ -6,7 +6,7 @@
  *	make the volume		as terracectl create; stopped before its labels:
  *				made anew, after them: a volume that has nothing
  *	fill it			convert_copy.c; stopped: the mark is there
- *	say how it goes on	stopped: it begins as the device does, all is done
+ *	say how it goes on	stopped: it begins as the device does; compared again
  *
  * The device is read and never written. terracectl remove takes the volume
  * back at any time.
@@ -287,13 +287,16 @@ static int fill(struct convert *c)
 {
 	int r = look_at_volume(c);
 
-	if (r || c->was_done)
-		return r ? r : report(c);
+	if (r)
+		return r;
 	interrupt_watch();
-	c->copy.source = &c->source;
-	r = convert_copy(&c->copy);
+	r = c->was_done ? convert_verify(&c->copy) : convert_copy(&c->copy);
 	if (!r)
 		return report(c);
+	if (c->was_done) {
+		ctl_error("nothing changed: use the volume, or terracectl remove %s, then the same call", c->f->args.name);
+		return CTL_PROBLEM;
+	}
 	ctl_error("%s: %s is as it was; the same call goes on, terracectl remove %s takes the volume back",
 		  r == -EINTR ? "interrupted" : "not done", c->source.dev.path, c->f->args.name);
 	return CTL_PROBLEM;

@@ -51,4 +51,7 @@ int convert_state(struct convert_copy *c, bool empty);
 /* All of it. 0, -EINTR or -errno, after a message if it is neither. */
 int convert_copy(struct convert_copy *c);
 
+/* CONVERT_DONE: does it still hold what the source does? Writes nothing. The same results. */
+int convert_verify(struct convert_copy *c);
+
 #endif

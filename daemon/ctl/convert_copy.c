@@ -296,6 +296,22 @@ int convert_copy(struct convert_copy *c)
 	return r ? r : copy_end(c, 0, 1);
 }
 
+int convert_verify(struct convert_copy *c)
+{
+	int r = compare_open(&c->compare, c->source->dev.path, c->volume.path, 0,
+			     c->source->bytes / TERRACE_BLOCK_BYTES);
+
+	if (!r)
+		r = compare_read(&c->compare);
+	if (!r && c->compare.nr) {
+		ctl_error("%s was filled from %s, and one of them was written to since: %u MiB differ", c->volume.path,
+			  c->source->dev.path, c->compare.nr);
+		r = -EEXIST;
+	}
+	compare_free(&c->compare);
+	return r;
+}
+
 /* ---- what is in it already? ------------------------------------------------------------------------ */
 
 static int begins_alike(const struct convert_copy *c, const u8 *mine, u64 nr)

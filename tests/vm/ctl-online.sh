@@ -195,6 +195,11 @@ grep -q "going on" /dev/shm/said || die "said $(cat /dev/shm/said)"
 umount /tmp/mounted
 cmp -n 25088512 $source /dev/mapper/db
 says "^/dev/mapper/db holds all of $source already" "${convert[@]}" --yes
+# the first MiB alone does not make it the same
+dd if=/dev/mapper/db of=/dev/shm/block bs=4k skip=3000 count=1 iflag=direct status=none
+dd if=/dev/urandom of=/dev/mapper/db bs=4k seek=3000 count=1 oflag=direct status=none
+refuses 1 "one of them was written to since: 1 MiB differ" "${convert[@]}" --yes
+dd if=/dev/shm/block of=/dev/mapper/db bs=4k seek=3000 oflag=direct status=none
 terracectl status db > /dev/shm/said
 grep -qE "tier 1  hdd    shelves +[4-9]\.[0-9]* MiB" /dev/shm/said || die "not in a stream to the shelves: $(cat /dev/shm/said)"
 mount /dev/mapper/db /tmp/mounted
