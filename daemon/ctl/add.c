@@ -41,6 +41,7 @@ struct add {
 	u32 nr;			/* the number of the new tier */
 	const char *tier;	/* as it was given */
 	bool going_on;		/* the label is there, of an earlier call */
+	bool written;		/* so has the superblock; the volume is stopped since, and starts with the new table only */
 	dev_t last;		/* device of the last tier that the superblock has */
 };
 
@@ -82,15 +83,17 @@ static int read_shape(struct add *a)
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-/* An earlier call has written it, and no more. Its uuid is kept. */
+/* An earlier call has written it, or one copy (the one in front comes last), and no more. Its uuid is kept. */
 static bool has_our_label(struct add *a)
 {
 	void *block = ctl_alloc_blocks(1);
 	struct tr_label label;
-	bool ours = !device_read(&a->f.dev[a->nr], 0, 1, block) && !tr_label_decode(&label, block) &&
-		    !memcmp(label.volume_uuid, a->relay.uuid, TERRACE_UUID_BYTES) &&
-		    label.tier_index == a->nr;
+	bool ours = false;
 
+	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES && !ours; copy++)
+		ours = !device_read(&a->f.dev[a->nr], copy, 1, block) && !tr_label_decode(&label, block) &&
+		       !memcmp(label.volume_uuid, a->relay.uuid, TERRACE_UUID_BYTES) &&
+		       label.tier_index == a->nr;
 	free(block);
 	if (ours)
 		memcpy(a->f.args.tier[a->nr].uuid, label.tier_uuid, TERRACE_UUID_BYTES);
@@ -172,6 +175,8 @@ static int write_disks(struct add *a)
 			ctl_error("%s: nothing of the volume changed", a->f.path[a->nr]);
 		else
 			r = supers_write_tiers(v, &a->f.plan.super);
+	} else if (!r && a->written) {
+		r = supers_write_tiers(v, &a->super);	/* the mirrors may lack it */
 	}
 	find_free(&found);
 	return r;
@@ -196,14 +201,14 @@ static int carry_out(struct add *a)
 	int r;
 
 	interrupt_watch();	/* not in between */
-	r = relay_out(&a->relay);
-	if (!r)
+	r = a->written ? 0 : relay_out(&a->relay);
+	if (!r && !a->written)
 		r = relay_stop(&a->relay);
 	if (!r)
 		r = write_disks(a);
 	if (!r)
 		return start_again(a);
-	if (a->relay.begun)
+	if (a->relay.begun && !a->written)
 		relay_in(&a->relay, a->relay.params);
 	return r;
 }
@@ -302,6 +307,7 @@ static int add_tier(struct add *a, const struct ctl_command *cmd, const char *na
 	}
 	if (only_table_missing(a))
 		return finish(a);
+	a->written = nr_tiers != a->nr;
 	a->super.nr_tiers = a->nr;
 	r = plan(a, cmd);
 	if (!r)
