@@ -121,7 +121,7 @@ pass "a damaged map page fails its own region only"
 at_block() { head -c 4096 /dev/urandom | dd of="$VOL" bs=4k seek="$1" count=1 oflag=direct conv=notrunc status=none; }
 rmdrive fast
 rmdrive slow
-vol_drives 64 320
+vol_drives 64 320 survive=0 tear=0	# the superblock that is under way does not arrive
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M
 vol_up commit_ms=60000
 for ((i = 0; i < 8; i++)); do at_block $((i << 10)); done
