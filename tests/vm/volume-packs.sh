@@ -373,8 +373,8 @@ units() {
 	for i in 0 4 8; do
 		dd if=$DATA of="$VOL" bs=148k count=27 oflag=direct,dsync,seek_bytes iflag=skip_bytes seek=${i}M skip=${i}M status=none
 	done
-	order 0 append tier_down=1 codec=lz4 shift=0
-	order 2 append tier_down=1 codec=none shift=2
+	order 0 merge tier_down=1 codec=lz4 shift=0
+	order 2 merge tier_down=1 codec=none shift=2
 	split=$(($(drive_get flat split) - before))
 	dd if=$DATA of="$VOL" bs=1M seek=16 oflag=direct status=none
 	vol_message set janitor_low=0
