@@ -65,7 +65,7 @@ bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds)
 	/* Up at once, for each costs the load; down when it has been quiet. */
 	for (; a_second > HEAT_TOLD && rate->now < rate->most; a_second /= 2)
 		rate->now = rate->now * 2 < rate->most ? rate->now * 2 : rate->most;
-	rate->quiet = a_second < HEAT_TOLD / 4 ? rate->quiet + 1 : 0;
+	rate->quiet = a_second < HEAT_TOLD / 4.0 ? rate->quiet + 1 : 0;
 	if (rate->quiet >= QUIET_DRAINS) {
 		rate->now = rate->now > 1 ? rate->now / 2 : 1;
 		rate->quiet = 0;
