@@ -232,6 +232,7 @@ vol_format
 vol_up stream_kb=256
 /usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 8 * 600000)[:12 << 20])' > $DATA
 dd if=$DATA of="$VOL" bs=1M count=12 oflag=direct status=none
+dd if=$DATA of="$VOL" bs=4k skip=2600 seek=2600 count=4 oflag=direct conv=notrunc status=none	# written once more: not loose any more
 order 2 append tier_down=1 codec=lz4
 began=$(word down)
 [[ $began -gt 0 && $began -lt 512 ]] || die "$began blocks of a stream were on the fast tier"
