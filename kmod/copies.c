@@ -15,6 +15,8 @@
  *     one did not have the other's rest, so nobody was told of it since.
  *   - Who activates with one copy makes the superblock say ALONE before the
  *     first record (tr_checkpoint_alone): then there is no other journal.
+ *   - What the devices' labels call stale (label.c) is not believed, even if it
+ *     is the only copy that can be read.
  *   - The lazy mirror serves only who reads, and only after a clean stop.
  */
 #include <linux/slab.h>
@@ -55,9 +57,14 @@ static int newest_copy(struct terrace *tr)
 			return err;	/* says nothing of the copy, and the other may be stale */
 		if (!err && (rec->found[c].flags & TERRACE_SUPER_LAZY))
 			err = -EUCLEAN;
+		if (!err && rec->found[c].generation <= tr->labels.stale_until[c]) {
+			DMWARN("%s: metadata copy %u is stale (generation %llu, the labels say that the volume went on without it): not used",
+			       tr->name, c, rec->found[c].generation);
+			err = -ESTALE;
+		}
 		if (err) {
 			tr->meta[c].failed = true;
-			if (best < 0)
+			if (best < 0 && best != -ESTALE)
 				best = err;
 			continue;
 		}
@@ -131,6 +138,10 @@ int tr_copies_choose(struct terrace *tr, const char **error)
 			 "Volume has a newer format than this module";
 		return best;
 	}
+	if (best == -ESTALE) {
+		*error = "Only a stale metadata copy can be read: the volume went on without it";
+		return best;
+	}
 	if (best < 0) {
 		err = open_lazy(tr, error);
 		if (err)
@@ -151,6 +162,16 @@ int tr_copies_choose(struct terrace *tr, const char **error)
 		tr->mode = TR_MODE_READ_ONLY;
 	}
 	return judge_other(tr, best, error);
+}
+
+void tr_copies_part(struct terrace *tr)
+{
+	u32 c;
+
+	for (c = 0; c < TR_COPIES; c++)
+		if (!tr_meta_live(tr, c) && (tr->meta[c].bdev || !c || tr->tier_missing))
+			set_bit(c, &tr->labels.to_note);
+	tr_labels_note(tr);
 }
 
 /* --- making the copies equal --------------------------------------------- */

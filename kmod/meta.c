@@ -151,6 +151,10 @@ void tr_meta_drop(struct terrace *tr, u32 c, const char *what, int err)
 	struct tr_meta_dev *dev = tr_meta_dev(tr, c);
 	char name[32];
 
+	if (READ_ONCE(dev->failed))
+		return;
+	/* Who sees that it failed sees that there is something to note. */
+	set_bit(c, &tr->labels.to_note);
 	if (xchg(&dev->failed, true))
 		return;
 	copy_name(tr, c, name, sizeof(name));
@@ -175,8 +179,10 @@ int tr_meta_written(struct terrace *tr, struct tr_meta_io *io, const char *what)
 		bad[c] = true;
 		err = blk_status_to_errno(io->copy[c].status);
 	}
-	if (!err)
+	if (!err) {
+		tr_labels_note(tr);
 		return 0;
+	}
 	/* Test and drop in one step: two writers that each lost another copy
 	 * must not drop both.
 	 */
@@ -185,6 +191,7 @@ int tr_meta_written(struct terrace *tr, struct tr_meta_io *io, const char *what)
 		if (bad[c] && tr_meta_live(tr, !c) && !bad[!c]) {
 			tr_meta_drop(tr, c, what, err);
 			spin_unlock(&drop_lock);
+			tr_labels_note(tr);
 			return 0;
 		}
 	}

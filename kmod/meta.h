@@ -54,6 +54,10 @@ int tr_meta_written(struct terrace *tr, struct tr_meta_io *io, const char *what)
 /* One copy, @nr blocks, at once. */
 int tr_meta_read(struct terrace *tr, u32 copy, u64 block, void *buf, u32 nr);
 void tr_meta_drop(struct terrace *tr, u32 copy, const char *what, int err);
+/* Returns when the drives know which copies are out of date: before anything is
+ * acknowledged that these lack (label.c).
+ */
+void tr_labels_note(struct terrace *tr);
 
 /* --- metaspace.c: blocks of the pages area ------------------------------- */
 
@@ -292,6 +296,8 @@ struct tr_recovery {
 /* copies.c: chooses and sets tr->super; later brings every copy up to date. */
 int tr_copies_choose(struct terrace *tr, const char **error);
 int tr_copies_equalize(struct terrace *tr);
+/* From now on the other copy is out of date. */
+void tr_copies_part(struct terrace *tr);
 int tr_replay(struct terrace *tr, const char **error);
 /* Loads the chunks that recovery left deltas for. */
 int tr_recover_load_chunks(struct terrace *tr);

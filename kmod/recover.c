@@ -310,6 +310,7 @@ int tr_open(struct terrace *tr, const char **error)
 	WRITE_ONCE(tr->pages->ready, true);
 	if (tr_writable(tr) && tr_meta_nr_live(tr) < 2 &&
 	    !(tr->super.flags & TERRACE_SUPER_ALONE)) {
+		tr_copies_part(tr);
 		*error = "Superblock that says that the other metadata copy is stale cannot be written";
 		err = tr_checkpoint_alone(tr);
 		if (err)

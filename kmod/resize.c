@@ -152,64 +152,16 @@ int tr_resize(struct terrace *tr, const char *word)
 
 /* --- the label ----------------------------------------------------------- */
 
-/* Reads both copies: which is in use? -errno: none is good. */
-static int read_labels(struct tr_tier *tier, struct tr_label *copy, void *block)
+struct new_size {
+	u64 device_blocks, data_blocks;
+};
+
+static void set_label_size(struct tr_label *label, const void *arg)
 {
-	int use = -ENODATA, err, k;
+	const struct new_size *size = arg;
 
-	for (k = 0; k < TERRACE_LABEL_COPIES; k++) {
-		err = tr_rw(tier->bdev, k * TERRACE_BLOCK_SECTORS, block, TERRACE_BLOCK_BYTES,
-			    REQ_OP_READ);
-		if (!err)
-			err = tr_label_decode(&copy[k], block);
-		if (err)
-			use = use < 0 ? err : use;
-		else if (use < 0 || copy[k].generation > copy[use].generation)
-			use = k;
-	}
-	return use;
-}
-
-/* The copy in use is written last: until then the other one may be torn. */
-static int write_labels(struct tr_tier *tier, const struct tr_label *label, int use, void *block)
-{
-	int err = 0, k;
-
-	tr_label_encode(block, label);
-	for (k = 1; k <= TERRACE_LABEL_COPIES && !err; k++)
-		err = tr_rw(tier->bdev,
-			    (use + k) % TERRACE_LABEL_COPIES * TERRACE_BLOCK_SECTORS, block,
-			    TERRACE_BLOCK_BYTES,
-			    REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA | REQ_SYNC);
-	return err;
-}
-
-static int grow_label(struct terrace *tr, struct tr_tier *tier, u64 device_blocks, u64 blocks)
-{
-	struct tr_label *copy = kcalloc(TERRACE_LABEL_COPIES, sizeof(*copy), GFP_KERNEL);
-	void *block = kmalloc(TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	int use, err = -ENOMEM;
-
-	if (!copy || !block)
-		goto out;
-	use = read_labels(tier, copy, block);
-	err = min(use, 0);
-	if (!err && (copy[use].tier_index != tier->number ||
-		     memcmp(copy[use].volume_uuid, tr->super.volume_uuid, TERRACE_UUID_BYTES)))
-		err = -EUCLEAN;
-	if (!err) {
-		copy[use].generation++;
-		copy[use].device_blocks = device_blocks;
-		copy[use].data_blocks = blocks;
-		err = write_labels(tier, &copy[use], use, block);
-	}
-out:
-	if (err)
-		DMERR("%s: grow_tier: label of tier %u not changed (%d)", tr->name, tier->number,
-		      err);
-	kfree(block);
-	kfree(copy);
-	return err;
+	label->device_blocks = size->device_blocks;
+	label->data_blocks = size->data_blocks;
 }
 
 /* --- a tier -------------------------------------------------------------- */
@@ -278,6 +230,7 @@ static int grow_tier(struct terrace *tr, struct tr_tier *tier)
 {
 	u64 device_blocks, blocks, before = tier->data_blocks;
 	struct tr_chunk_info *chunks;
+	struct new_size size;
 	int err;
 
 	err = check_device(tr, tier, &device_blocks, &blocks);
@@ -289,8 +242,11 @@ static int grow_tier(struct terrace *tr, struct tr_tier *tier)
 			  GFP_KERNEL);
 	if (!chunks)
 		return -ENOMEM;
-	err = grow_label(tr, tier, device_blocks, blocks);
+	size = (struct new_size){ device_blocks, blocks };
+	err = tr_label_change(tr, tier->bdev, tier->number, set_label_size, &size);
 	if (err) {
+		DMERR("%s: grow_tier: label of tier %u not changed (%d)", tr->name, tier->number,
+		      err);
 		kvfree(chunks);
 		return err;
 	}

@@ -18,6 +18,7 @@
  *   tier->load_mutex  one chunk load at a time; worker context
  *   pages_mutex       the cache of directory pages; nests in the above
  *   epoch_mutex       one grace period at a time
+ *   labels.note_mutex, labels.mutex  what the labels say; nest in the above
  *   discard_lock      open range discards; inserting a loaded region, taking
  *                     empty pages out of the table
  *   table_lock irq    inserting and removing regions in the table
@@ -330,6 +331,13 @@ struct tr_meta_dev {
 	u8 tier;			/* tier number, or TERRACE_META_DEVICE */
 };
 
+/* Labels while the volume works (label.c). */
+int tr_labels_init(struct terrace *tr);
+void tr_labels_exit(struct terrace *tr);
+/* Both copies of one label, durably. Sleeps; allocates nothing. */
+int tr_label_change(struct terrace *tr, struct block_device *bdev, u32 tier,
+		    void (*change)(struct tr_label *label, const void *arg), const void *arg);
+
 /* One leaf page (map or space) by number. -ENOENT: no page. -EUCLEAN: damaged on
  * every copy, or a directory above it is. -EIO: it cannot be read now. @buf: TERRACE_MAP_MAX_BLOCKS blocks; *@entry as the parent says.
  */
@@ -406,6 +414,13 @@ struct terrace {
 	struct tr_super super;		/* as of the last durable checkpoint */
 	struct tr_meta_dev meta[2];	/* primary; synchronous mirror */
 	struct tr_meta_dev lazy;
+	struct tr_labels {		/* label.c */
+		struct mutex mutex, note_mutex;
+		struct tr_label *copy;	/* TERRACE_LABEL_COPIES, for changes, as block is */
+		void *block;
+		u64 stale_until[2];	/* what the labels said at the start, highest */
+		unsigned long to_note;	/* metadata copies of which they do not know yet */
+	} labels;
 	struct tr_meta *pages;		/* pages.c: directory cache, meta bitmap */
 	struct tr_recovery *recovery;	/* recover.c */
 

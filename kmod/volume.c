@@ -103,7 +103,7 @@ static void init_meta_dev(struct tr_meta_dev *meta, const struct tr_arg_device *
 static void init_meta_devs(struct terrace *tr, const struct tr_args *args)
 {
 	const struct tr_arg_device *device;
-	u32 t;
+	u32 t, c;
 
 	for (t = 0; t <= args->nr_tiers; t++) {
 		u8 tier = t < args->nr_tiers ? t : TERRACE_META_DEVICE;
@@ -111,6 +111,9 @@ static void init_meta_devs(struct terrace *tr, const struct tr_args *args)
 		device = t < args->nr_tiers ? &args->tier[t] : &args->meta;
 		if (!device->dev)
 			continue;
+		for (c = 0; c < ARRAY_SIZE(tr->labels.stale_until); c++)
+			tr->labels.stale_until[c] = max(tr->labels.stale_until[c],
+							device->label.stale_until[c]);
 		if (device->label.flags & TERRACE_LABEL_META)
 			init_meta_dev(&tr->meta[0], device, tier);
 		else if (device->label.flags & TERRACE_LABEL_META_SYNC)
@@ -208,6 +211,8 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	init_meta_devs(tr, args);
 	err = init_queues(tr);
 	if (!err)
+		err = tr_labels_init(tr);
+	if (!err)
 		err = tr_reserve_init(tr);
 	if (!err)
 		err = tr_super_open(tr, error);	/* now the sizes are known */
@@ -280,6 +285,7 @@ static void free_volume(struct terrace *tr)
 	kvfree(tr->owner_blocks);
 	kvfree(tr->table_blocks);
 	kvfree(tr->zeros);
+	tr_labels_exit(tr);
 	tr_reserve_exit(tr);
 	kvfree(tr);
 }

@@ -139,7 +139,7 @@ static void check_volume(struct check *c)
 {
 	check_super(c);
 	check_journal(c);
-	if (c->vol.meta->lazy)
+	if (c->vol.meta->lazy || c->vol.meta->stale)
 		c->full = false;	/* an old checkpoint without a journal */
 	if (c->full) {
 		check_space_init(c);

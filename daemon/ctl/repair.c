@@ -95,7 +95,9 @@ static int refuse_place(const struct repair *rp)
 		ctl_error("no superblock says where the metadata were: repair --to a new device");
 	else if (rp->vol.meta->lazy)
 		ctl_error("only the lazy mirror is left: repair --to a new device");
-	return rp->made_up || rp->vol.meta->lazy ? -EINVAL : 0;
+	else if (rp->vol.meta->stale)
+		ctl_error("only metadata that the volume went on without is left: bring back the other copy, or repair --to a new device");
+	return rp->made_up || rp->vol.meta->lazy || rp->vol.meta->stale ? -EINVAL : 0;
 }
 
 /* ---- the order of it ------------------------------------------------------------------- */

@@ -58,7 +58,8 @@ static const struct field label_fields[] = {
 	F(terrace_label_disk, device_blocks), F(terrace_label_disk, data_start),
 	F(terrace_label_disk, data_blocks), F(terrace_label_disk, meta_start),
 	F(terrace_label_disk, meta_blocks),
-	{ "name", offsetof(struct terrace_label_disk, name), TERRACE_NAME_BYTES, TEXT }, END,
+	{ "name", offsetof(struct terrace_label_disk, name), TERRACE_NAME_BYTES, TEXT },
+	{ "stale_until0", 184, 8, NUMBER }, { "stale_until1", 192, 8, NUMBER }, END,
 };
 
 #define E(type, name, member) \

@@ -253,20 +253,31 @@ static void check_tiers(const struct volume *vol, struct findings *findings)
 			     i, vol->super->nr_tiers);
 }
 
+/* Do the devices know that the volume went on without it? */
+static bool told_stale(const struct volume *vol, const struct metadata *meta, u32 copy)
+{
+	if (!meta->super || meta->lazy)
+		return false;
+	for (u32 i = 0; i < vol->nr_devices; i++)
+		if (meta->super->generation <= vol->label[i].stale_until[copy])
+			return true;
+	return false;
+}
+
 /* Of primary and synchronous mirror the newer one, as activation does. One
- * that was written ALONE says that the other is stale.
+ * that was written ALONE says that the other is stale, and labels may.
  */
 static void choose_metadata(struct volume *vol)
 {
 	struct metadata *p = &vol->primary, *m = &vol->mirror;
-	bool newer = p->super && m->super && !m->lazy && m->super->generation > p->super->generation;
+	bool both = p->super && m->super && !m->lazy;
+	bool newer = both && m->super->generation > p->super->generation;
+	bool older = both && m->super->generation < p->super->generation;
 
-	vol->meta = p->super && !newer ? p : m;
+	p->stale = told_stale(vol, p, 0) || (newer && m->super->flags & TERRACE_SUPER_ALONE);
+	m->stale = told_stale(vol, m, 1) || (older && p->super->flags & TERRACE_SUPER_ALONE);
+	vol->meta = !p->super || (newer && !m->stale) || (both && p->stale && !m->stale) ? m : p;
 	vol->super = vol->meta->super;
-	if (!p->super || !m->super || m->lazy || p->super->generation == m->super->generation)
-		return;
-	p->stale = newer && m->super->flags & TERRACE_SUPER_ALONE;
-	m->stale = !newer && p->super->flags & TERRACE_SUPER_ALONE;
 }
 
 static int open_metadata(struct volume *vol, struct findings *findings)
@@ -286,6 +297,10 @@ static int open_metadata(struct volume *vol, struct findings *findings)
 		problem(findings, vol->primary.dev->path, "no superblock can be used%s",
 			vol->mirror.super ? "; using the mirror" : "");
 	choose_metadata(vol);
+	if (vol->super && vol->meta->stale)
+		problem(findings, vol->meta->dev->path,
+			"its metadata is stale (checkpoint %llu): the volume went on without it, with a copy that is not here",
+			vol->super->generation);
 	return vol->super ? 0 : -EUCLEAN;
 }
 

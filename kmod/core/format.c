@@ -39,6 +39,7 @@ static bool overlap(u64 a, u64 nr_a, u64 b, u64 nr_b)
 void tr_label_encode(void *block, const struct tr_label *label)
 {
 	struct terrace_label_disk *disk = block;
+	u32 i;
 
 	memset(disk, 0, sizeof(*disk));
 	memcpy(disk->magic, TERRACE_LABEL_MAGIC, sizeof(disk->magic));
@@ -58,6 +59,8 @@ void tr_label_encode(void *block, const struct tr_label *label)
 	disk->meta_start = cpu_to_le64(label->meta_start);
 	disk->meta_blocks = cpu_to_le64(label->meta_blocks);
 	memcpy(disk->name, label->name, TERRACE_NAME_BYTES - 1);
+	for (i = 0; i < 2; i++)
+		disk->stale_until[i] = cpu_to_le64(label->stale_until[i]);
 	disk->crc = cpu_to_le32(tr_block_crc(disk, sizeof(*disk),
 					     offsetof(struct terrace_label_disk, crc)));
 }
@@ -117,6 +120,7 @@ static int label_check(const struct tr_label *label)
 int tr_label_decode(struct tr_label *label, const void *block)
 {
 	const struct terrace_label_disk *disk = block;
+	u32 i;
 
 	if (memcmp(disk->magic, TERRACE_LABEL_MAGIC, sizeof(disk->magic)))
 		return -ENODATA;
@@ -140,6 +144,8 @@ int tr_label_decode(struct tr_label *label, const void *block)
 	label->meta_start = le64_to_cpu(disk->meta_start);
 	label->meta_blocks = le64_to_cpu(disk->meta_blocks);
 	memcpy(label->name, disk->name, TERRACE_NAME_BYTES);
+	for (i = 0; i < 2; i++)
+		label->stale_until[i] = le64_to_cpu(disk->stale_until[i]);
 	return label_check(label);
 }
 

@@ -35,6 +35,10 @@ struct tr_label {
 	u64 meta_start;
 	u64 meta_blocks;
 	char name[TERRACE_NAME_BYTES];
+	/* Of the primary metadata and its synchronous mirror, generations up to
+	 * this are not to be believed: the volume went on without them.
+	 */
+	u64 stale_until[2];
 };
 
 void tr_label_encode(void *block, const struct tr_label *label);

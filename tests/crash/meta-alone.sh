@@ -61,3 +61,13 @@ check_eq "block 50" "$(get 50)" c
 check_eq "block 52" "$(get 52)" d
 vol_down
 pass "the journal of the copy that was away is not believed"
+
+# ... nor its map, when it is the only one that can be read
+klog_expect 'Only a stale metadata copy can be read'
+drive fast error add read 128 16
+expect_fail '' vol_up
+drive fast error clear
+vol_up
+check_eq "block 52" "$(get 52)" d
+vol_down
+pass "the copy that was away is not believed by itself"

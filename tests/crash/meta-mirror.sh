@@ -25,6 +25,28 @@ teardown() {
 
 work() { oracle_run --seed "$SEED" --ops 150 --depth 4 --max-kb 64 --max-discard-kb 256 "$@"; }
 
+# stale DRIVE OTHER: what DRIVE has of the metadata is old; without the other one it is not believed.
+# This is not in the metadata of either: the labels have it.
+stale() {
+	local whole=$VOL_TABLE
+	klog_expect 'the labels say that the volume went on without it'
+	klog_expect 'Only a stale metadata copy can be read'
+	klog_allow "drive $2"
+	drive "$2" error add read 128 16	# both superblocks
+	expect_fail '' vol_up
+	drive "$2" error clear
+	VOL_TABLE=${whole/\/dev\/mapper\/$2/missing}
+	[[ $VOL_TABLE = *" missing "* ]] || die "no missing tier in: $VOL_TABLE"
+	expect_fail '' vol_up
+	expect_fail 'its metadata is stale .*went on without it, with a copy that is not here' \
+		terracectl check "/dev/mapper/$1" /dev/mapper/slow
+	VOL_TABLE=$whole
+	vol_up
+	oracle_clean
+	vol_down
+	pass "the old metadata on $1 are not believed without those on $2"
+}
+
 setup
 vol_up commit_ms=100
 check_eq "mirror" "$(vol_get mirror)" sync
@@ -62,6 +84,7 @@ vol_up
 oracle_clean
 vol_down
 pass "a mirror that failed is left behind, and not believed later"
+stale next fast
 teardown
 
 # the same with the primary
@@ -86,3 +109,4 @@ vol_up
 oracle_clean
 vol_down
 pass "the mirror takes over from a primary that failed"
+stale fast next
