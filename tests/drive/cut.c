@@ -205,6 +205,7 @@ int drive_cache_roll_back(struct drive *d)
 	r = undo_all(d, &v);
 	if (!r)
 		r = redo_survivors(d, &v);
+	drive_record_cut(d);
 	drive_cache_forget_all(d);
 	return r;
 }

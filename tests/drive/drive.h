@@ -12,6 +12,7 @@
  *	queue.c      when commands complete   model_time.c  the arithmetic of it
  *	power.c      groups that lose power together   cut.c  what a cut leaves
  *	message.c    dmsetup message          status.c  dmsetup status
+ *	record.c     what reached all drives, in order
  *
  * A command passes fault -> media/cache (data move at once, in process
  * context) -> queue (waits for its virtual time) -> completion, in hard
@@ -23,6 +24,7 @@
  *	power->mutex	   revive against roll-back against reload
  *	drive->media_lock  pages, undo log. Process context only
  *	drive->queue_lock  clock, queues, counters, faults. Taken in interrupts
+ *	record_lock	   the record of all drives (record.c). Taken in interrupts
  */
 #ifndef DM_DRIVE_H
 #define DM_DRIVE_H
@@ -210,6 +212,7 @@ struct drive_undo {
  * @delay_ns: extra time by a fault
  * @done_ns: when it completes
  * @epoch: of the power when it came
+ * @recorded: its number in the record, 0 = it is not there
  * @status: how it ends
  * @fua: durable before it completes
  * @cut_after: the power goes when it is complete
@@ -227,6 +230,7 @@ struct drive_op {
 	u64 arrival_ns;
 	u64 delay_ns;
 	u64 done_ns;
+	u64 recorded;
 	u32 epoch;
 	blk_status_t status;
 	bool fua;
@@ -273,6 +277,8 @@ struct drive_counters {
  * @config: how it behaves; changes under both locks
  * @power: its mains
  * @member: in power->members
+ * @recorded_in: the record that it is in, under record_lock as
+ * @recorded_as: its number there
  *
  * @media_lock: protects the following
  * @pages: contents by 4 KiB block, absent = zeros
@@ -314,6 +320,8 @@ struct drive {
 	struct drive_config config;
 	struct drive_power *power;
 	struct list_head member;
+	u32 recorded_in;
+	u16 recorded_as;
 
 	spinlock_t media_lock;	/* contents and undo log */
 	struct xarray pages;
@@ -423,6 +431,14 @@ int drive_power_revive(struct drive_power *p);
 /* target.c */
 void drive_start(struct drive *d, struct drive_op *op);
 void drive_feed(struct work_struct *work);
+
+/* record.c */
+#define MAX_RECORD_BYTES	BIT_ULL(31)
+void drive_record_command(struct drive *d, struct drive_op *op);
+void drive_record_done(struct drive *d, const struct drive_op *op, bool durable);
+void drive_record_cut(struct drive *d);
+int drive_record_init(void);
+void drive_record_exit(void);
 
 /* message.c, status.c */
 int drive_message(struct dm_target *ti, unsigned int argc, char **argv,

@@ -83,11 +83,13 @@ u64 drive_queue_dirty_bytes(const struct drive *d)
 static void complete_write(struct drive *d, struct drive_op *op)
 {
 	struct drive_write *w = op->write;
-	bool durable = !d->config.cache || (op->fua && !d->config.lie_fua);
+	/* a drive that died in between may not have got to it: it is in the cache */
+	bool durable = !d->config.cache || (op->fua && !d->config.lie_fua && !d->dead);
 
 	d->done_seq++;
 	if (!durable)
 		d->done_bytes += op->cmd.bytes;
+	drive_record_done(d, op, durable);
 	if (!w)
 		return;
 	w->done_seq = d->done_seq;
@@ -100,6 +102,7 @@ static void complete_flush(struct drive *d, const struct drive_op *op)
 		return;
 	d->flushed_seq = max(d->flushed_seq, op->covers);
 	d->flushed_bytes = max(d->flushed_bytes, op->covers_bytes);
+	drive_record_done(d, op, true);
 }
 
 /* Settle how @op ends. Its bio is ended after the lock is dropped. */
@@ -290,6 +293,7 @@ void drive_queue(struct drive *d, struct drive_op *op)
 	if (op->cmd.kind == DRIVE_FLUSH) {
 		op->covers = d->done_seq;
 		op->covers_bytes = d->done_bytes;
+		drive_record_command(d, op);
 		op->cmd.bytes = drive_queue_dirty_bytes(d);
 	}
 	pull_triggers(d, op);

@@ -151,10 +151,18 @@ static void init_op(struct drive_op *op, struct drive *d, struct bio *bio,
 	op->cmd.start = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
 	op->cmd.bytes = bio->bi_iter.bi_size;
 	op->delay_ns = 0;
+	op->recorded = 0;
 	op->status = BLK_STS_OK;
 	op->fua = kind == DRIVE_WRITE && (bio->bi_opf & REQ_FUA);
 	op->cut_after = false;
 	op->hold = false;
+}
+
+static int write_data(struct drive *d, struct drive_op *op)
+{
+	if (!op->recorded)
+		drive_record_command(d, op);
+	return drive_cache_write(d, op);
 }
 
 static int move_data(struct drive *d, struct drive_op *op)
@@ -166,7 +174,7 @@ static int move_data(struct drive *d, struct drive_op *op)
 		if (op->cmd.kind == DRIVE_READ)
 			drive_media_read(d, op);
 		else if (op->cmd.kind != DRIVE_FLUSH)
-			r = drive_cache_write(d, op);
+			r = write_data(d, op);
 	}
 	spin_unlock(&d->media_lock);
 	return r;
@@ -288,12 +296,17 @@ static int __init drive_init(void)
 		r = -ENOMEM;
 		goto no_queue;
 	}
+	r = drive_record_init();
+	if (r)
+		goto no_record;
 	r = dm_register_target(&drive_target_type);
 	if (r)
 		goto no_target;
 	return 0;
 
 no_target:
+	drive_record_exit();
+no_record:
 	destroy_workqueue(feed_queue);
 no_queue:
 	drive_cache_exit();
@@ -305,6 +318,7 @@ static void __exit drive_exit(void)
 	dm_unregister_target(&drive_target_type);
 	drive_registry_exit();
 	destroy_workqueue(feed_queue);
+	drive_record_exit();
 	drive_cache_exit();
 }
 
