@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "oracle.h"
+#include "judge.h"
+#include "stamp.h"
 
 static void list_allowed(const struct ledger *l, uint32_t block, bool crash, char *text, size_t size)
 {

@@ -18,6 +18,7 @@
  *	--max-kb N of one I/O, --max-discard-kb N, --stream-ops N writes in a row
  *	--first BLOCK, --blocks N: where; --hot PCT of it to the first sixteenth
  *	--overlap PCT may overlap others under way; --nospc-ok
+ *	--marks FILE: what begins and ends is written there as well, see mark.h
  *	--weights write=40,fua=4,read=30,discard=4,zero=2,flush=6,stream=1
  * verify: --touched: only what a run touched, and one in --sample N of the rest
  *	--keep: leave the ledger as it is
@@ -250,7 +251,7 @@ static const struct option longs[] = {
 	{ "hot", 1, NULL, 'h' }, { "overlap", 1, NULL, 'o' }, { "weights", 1, NULL, 'w' }, { "limit", 1, NULL, 'L' },
 	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
 	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' },
-	{ "cuts", 1, NULL, 'P' }, { "suspend", 0, NULL, 'u' },
+	{ "cuts", 1, NULL, 'P' }, { "suspend", 0, NULL, 'u' }, { "marks", 1, NULL, 'M' },
 	{ "touched", 0, NULL, 'T' }, { "keep", 0, NULL, 'K' }, { "help", 0, NULL, '?' }, { }
 };
 
@@ -285,6 +286,7 @@ static void set_option(struct options *o, int key, const char *name)
 	case 'c': cut.check = optarg; break;
 	case 'P': cut.cuts = number(name, optarg, UINT32_MAX); break;
 	case 'u': cut.suspend = true; break;
+	case 'M': o->marks = optarg; break;
 	case 'T': o->touched = true; break;
 	case 'K': o->keep = true; break;
 	default: trouble("usage: see the first comment of tests/oracle/main.c");

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ledger.h"
+#include "judge.h"
 #include "stamp.h"
 
 enum kind { KIND_WRITE, KIND_FUA, KIND_READ, KIND_DISCARD, KIND_ZERO, KIND_FLUSH, KIND_STREAM, NR_KINDS };
@@ -17,6 +17,7 @@ enum { EXIT_GOOD, EXIT_BROKEN, EXIT_TROUBLE, EXIT_DARK };
 
 struct options {
 	const char *device, *ledger;
+	const char *marks;		/* run: a record of drives, NULL: none */
 	uint64_t seed, ops;
 	uint32_t blocks, first, seconds, threads, depth;
 	uint32_t max_blocks;		/* of one I/O */
@@ -44,8 +45,5 @@ __attribute__((format(printf, 1, 2), noreturn)) void trouble(const char *format,
 
 int run_workload(const struct options *o, struct ledger *l);
 int verify(const struct options *o, struct ledger *l);
-
-/* The answer of a checked block: NULL, or what is wrong, in words. */
-const char *judge(const struct ledger *l, uint32_t block, const void *data, bool crash, uint64_t began, uint64_t *value);
 
 #endif

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mark.h"
 #include "oracle.h"
 
 struct request {
@@ -30,6 +31,7 @@ struct request {
 	uint32_t first, count;
 	uint32_t op;			/* of the ledger */
 	uint64_t began;			/* read, flush */
+	uint32_t mark;			/* number of its mark */
 	void *data;
 };
 
@@ -50,6 +52,8 @@ struct run {
 	struct device device;
 	pthread_mutex_t lock;		/* ledger, counters, log */
 	FILE *log;
+	int marks;			/* written under the lock, so in the order of the ledger */
+	uint32_t nr_marks;
 	time_t until;
 	bool stop;
 	int error;			/* first errno of a failed operation */
@@ -125,9 +129,11 @@ static void ended(struct run *r, struct request *q, int error)
 	case KIND_FLUSH:
 		if (!error)
 			ledger_flush_end(r->l, q->began);
+		mark(r->marks, (struct mark){ .kind = MARK_FLUSHED, .id = q->mark, .well = !error });
 		break;
 	default:
 		ledger_end(r->l, q->op, !error);
+		mark(r->marks, (struct mark){ .kind = MARK_END, .id = q->mark, .well = !error });
 	}
 	if (r->log)
 		fprintf(r->log, "E %s %u+%u %s\n", kind_names[q->kind], q->first, q->count, error ? strerror(error) : "well");
@@ -182,10 +188,15 @@ static void begin(struct worker *w, struct request *q)
 		q->began = ledger_read_begin(r->l);
 	} else if (q->kind == KIND_FLUSH) {
 		q->began = ledger_flush_begin(r->l);
+		q->mark = ++r->nr_marks;
+		mark(r->marks, (struct mark){ .kind = MARK_FLUSH, .id = q->mark });
 	} else {
 		if (q->kind == KIND_WRITE || q->kind == KIND_FUA)
 			version = (uint64_t)ledger_runs(r->l) << 32 | (uint64_t)w->number << 24 | ++w->next_version;
 		q->op = ledger_begin(r->l, q->first, q->count, version, q->kind == KIND_FUA);
+		q->mark = ++r->nr_marks;
+		mark(r->marks, (struct mark){ .kind = MARK_BEGIN, .id = q->mark, .fua = q->kind == KIND_FUA, .first = q->first,
+				       .count = q->count, .version = version });
 	}
 	r->count[q->kind]++;
 	r->blocks[q->kind] += q->count;
@@ -439,6 +450,7 @@ int run_workload(const struct options *o, struct ledger *l)
 	device_open(&r.device, o->device, true);
 	if (r.device.bytes / STAMP_BLOCK < o->first + (uint64_t)o->blocks)
 		trouble("%s has %llu bytes, less than %u blocks", o->device, (unsigned long long)r.device.bytes, o->first + o->blocks);
+	r.marks = mark_open(o, l);
 	snprintf(path, sizeof(path), "%s.log", o->ledger);
 	r.log = fopen(path, ledger_runs(l) ? "a" : "w");
 	ledger_next_run(l);
@@ -458,6 +470,7 @@ int run_workload(const struct options *o, struct ledger *l)
 	free(w);
 	if (r.log)
 		fclose(r.log);
+	mark_close(r.marks);
 	close(r.device.fd);
 	if (!o->quiet)
 		report(&r);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mark.h"
 #include "oracle.h"
 
 #define PIECE	256u	/* blocks read at once */
@@ -20,6 +21,8 @@ struct pass {
 	struct ledger *l;
 	struct device device;
 	char *data;
+	int marks;
+	struct mark seen;		/* a run of blocks, not yet written */
 	uint64_t checked, wrong, changed;
 };
 
@@ -27,6 +30,22 @@ static void wrong(struct pass *p, const char *what)
 {
 	if (p->wrong++ < p->o->limit)
 		printf("oracle: BROKEN: %s\n", what);
+}
+
+static void end_seen(struct pass *p)
+{
+	if (p->seen.count)
+		mark(p->marks, p->seen);
+	p->seen.count = 0;
+}
+
+static void see(struct pass *p, uint32_t block, uint64_t value)
+{
+	if (p->seen.count && (p->seen.version != value || p->seen.first + p->seen.count != block))
+		end_seen(p);
+	if (!p->seen.count)
+		p->seen = (struct mark){ .kind = MARK_SEEN, .first = block, .version = value };
+	p->seen.count++;
 }
 
 static void check_block(struct pass *p, uint32_t block, const void *data)
@@ -39,6 +58,7 @@ static void check_block(struct pass *p, uint32_t block, const void *data)
 		wrong(p, what);
 	else if (!p->o->keep)
 		ledger_settle(p->l, block, value);
+	see(p, block, value);
 }
 
 static void check_run(struct pass *p, uint32_t first, uint32_t count)
@@ -71,6 +91,7 @@ int verify(const struct options *o, struct ledger *l)
 	device_open(&p.device, o->device, false);
 	if (p.device.bytes / STAMP_BLOCK < end)
 		trouble("%s is smaller than the ledger's %u blocks", o->device, end);
+	p.marks = mark_open(o, l);
 	p.data = io_buffer(PIECE * (size_t)STAMP_BLOCK);
 	for (block = 0; block < end; block += n) {
 		for (n = 0; n < PIECE && block + n < end && wanted(&p, block + n); n++)
@@ -80,6 +101,8 @@ int verify(const struct options *o, struct ledger *l)
 		else
 			n = 1;
 	}
+	end_seen(&p);
+	mark_close(p.marks);
 	free(p.data);
 	close(p.device.fd);
 	if (!o->quiet || p.wrong)
