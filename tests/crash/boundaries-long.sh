@@ -64,7 +64,12 @@ strike() {
 
 # ---- the operations: what comes before, and what is cut ----
 
-order() { from_ram orders /dev/terrace/vol move "$@" tier_down="$SHELVES" > /dev/shm/order 2>&1; }
+# only what goes down has a tier to go to: other orders are refused with one
+order() {
+	local to=()
+	[[ $2 = raise || $2 = drop ]] || to=(tier_down="$SHELVES")
+	from_ram orders /dev/terrace/vol move "$@" "${to[@]}" > /dev/shm/order 2>&1
+}
 # goes on until an operation fails: then the power is off
 work() {
 	local status=0
