@@ -142,6 +142,17 @@ $(BUILD)/oracle: $(wildcard tests/oracle/*.c tests/oracle/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -luring -pthread
 
+# what power cuts could have left, from a record of the drive models
+EXPLORE_SRC := $(wildcard tests/explore/*.c) tests/oracle/ledger.c tests/oracle/stamp.c tests/oracle/judge.c
+.PHONY: explore
+#: make explore       build/explore from tests/explore/: it recovers with terracectl's own code
+explore: $(BUILD)/explore
+$(BUILD)/explore: $(call obj,$(EXPLORE_SRC) $(CTL_SRC)) $(BUILD)/user/libterrace.a
+	$(call say,LINK,$@)
+	$(Q)objcopy --redefine-sym main=terracectl_main $(call obj,daemon/ctl/main.c) $@.ctl.o
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $@.ctl.o $(filter-out $(call obj,daemon/ctl/main.c),$^) $(LIBS)
+	$(Q)rm -f $@.ctl.o
+
 # dies or fails at a chosen change
 .PHONY: die
 #: make die           build/die.so from tests/die/
