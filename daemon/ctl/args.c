@@ -39,7 +39,9 @@ int args_one_volume(const struct ctl_command *cmd, int argc, char **argv, const 
 {
 	int r = args_parse(cmd, argc, argv, options);
 
-	if (r == ARGS_GO_ON && argc - optind != 1)
+	if (r == ARGS_GO_ON && argc - optind > 1)
+		return ctl_usage(cmd, "name one volume: '%s' is one too many", argv[optind + 1]);
+	if (r == ARGS_GO_ON && argc == optind)
 		return ctl_usage(cmd, "name one volume");
 	return r;
 }

@@ -125,6 +125,14 @@ static void load_module(void)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
+static void cannot_be_asked(int error)
+{
+	const char *why = geteuid() ? ": run it as root" :
+			  access("/sys/class/misc/device-mapper", F_OK) ? ": the kernel has none (modprobe dm_mod)" : "";
+
+	ctl_error("device-mapper cannot be asked: %s%s", said[0] ? said : strerror(-error), why);
+}
+
 const struct dm_volume *dm_find(const struct dm_volume *list, u32 nr, const char *name)
 {
 	for (u32 i = 0; i < nr; i++)
@@ -142,7 +150,7 @@ int dm_exists(const char *name)
 
 	if (!dmt || !dm_task_run(dmt) || !dm_task_get_info(dmt, &info)) {
 		r = task_error(dmt);
-		ctl_error("device-mapper cannot be asked: %s", said[0] ? said : strerror(-r));
+		cannot_be_asked(r);
 	} else {
 		r = info.exists;
 	}
@@ -213,7 +221,7 @@ int dm_volumes(struct dm_volume **list, u32 *nr)
 	if (!dmt || !dm_task_run(dmt) || !(at = dm_task_get_names(dmt))) {
 		int r = task_error(dmt);
 
-		ctl_error("device-mapper cannot be asked: %s", said[0] ? said : strerror(-r));
+		cannot_be_asked(r);
 		if (dmt)
 			dm_task_destroy(dmt);
 		return r;

@@ -41,6 +41,7 @@ static const struct ctl_command *const commands[] = {
 	&ctl_salvage_command,
 };
 
+#define MOST_TYPOS	2
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_line(const char *format, va_list args)
@@ -132,14 +133,77 @@ static int help(void)
 	return CTL_OK;
 }
 
+static const struct ctl_command *find(const char *name)
+{
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+	return NULL;
+}
+
+/* How many letters are to be put in, left out, changed or swapped with the next; more than `most`: one more than that. */
+static u32 typos(const char *a, const char *b, u32 most)
+{
+	u32 least, n;
+
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (!*a && !*b)
+		return 0;
+	if (!most)
+		return 1;
+	least = most;
+	n = *a && *b ? typos(a + 1, b + 1, most - 1) : least;
+	least = n < least ? n : least;
+	n = *a ? typos(a + 1, b, most - 1) : least;
+	least = n < least ? n : least;
+	n = *b ? typos(a, b + 1, most - 1) : least;
+	least = n < least ? n : least;
+	n = *a && a[0] == b[1] && a[1] == b[0] ? typos(a + 2, b + 2, most - 1) : least;
+	return 1 + (n < least ? n : least);
+}
+
+/* What LVM and others call it. */
+static const struct { const char *other, *ours; } synonyms[] = {
+	{ "delete", "remove" }, { "destroy", "remove" }, { "start", "activate" }, { "open", "activate" },
+	{ "stop", "deactivate" }, { "close", "deactivate" }, { "show", "status" }, { "info", "status" },
+	{ "ls", "list" }, { "fsck", "check" }, { "rm", "remove" }, { "verify", "scrub" }, { "drain", "evacuate" }, { "promote", "move" },
+};
+
+static int unknown(const char *name)
+{
+	const char *meant = NULL;
+	u32 least = MOST_TYPOS + 1;
+
+	for (size_t i = 0; i < NR_COMMANDS; i++) {
+		u32 n = strncmp(name, commands[i]->name, strlen(name)) ?
+			typos(name, commands[i]->name, MOST_TYPOS) : 1;
+
+		if (n < least && n * 2 < strlen(name)) {
+			least = n;
+			meant = commands[i]->name;
+		}
+	}
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+		if (!strcmp(name, synonyms[i].other))
+			meant = synonyms[i].ours;
+	if (!meant)
+		return ctl_usage(NULL, "unknown command '%s'", name);
+	return ctl_usage(find(meant), "unknown command '%s': is '%s' meant?", name, meant);
+}
+
 int main(int argc, char **argv)
 {
+	const struct ctl_command *cmd;
+
 	if (argc < 2)
 		return ctl_usage(NULL, "no command given");
+	if (!strcmp(argv[1], "help") && argc > 2)
+		return (cmd = find(argv[2])) ? ctl_help(cmd) : unknown(argv[2]);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help();
-	for (size_t i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	return ctl_usage(NULL, "unknown command '%s'", argv[1]);
+	cmd = find(argv[1]);
+	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : unknown(argv[1]);
 }

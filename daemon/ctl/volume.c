@@ -62,7 +62,8 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 		state[i] = tr_label_decode(&copy[i], blocks + i * TERRACE_BLOCK_BYTES);
 	free(blocks);
 	if (r) {
-		problem(findings, dev->path, "cannot read the label: %s", strerror(-r));
+		problem(findings, dev->path, "cannot read the label: %s",
+			r == -ENXIO ? "it is too small to hold one" : strerror(-r));
 		return r;
 	}
 	use = choose_label(copy, state);

@@ -32,6 +32,14 @@ done
 [[ $(complete_ create db --tier "") == *" nvme= "* ]] || die "no classes: $(complete_ create db --tier "")"
 [[ $(complete_ dump "") == *" journal "* ]] || die "no parts of dump"
 
+expect 2 "unknown command 'staus': is 'status' meant\?" "$ctl" staus
+expect 2 "unknown command 'evac': is 'evacuate' meant\?" "$ctl" evac db
+expect 2 "unknown command 'delete': is 'remove' meant\?" "$ctl" delete db
+expect 2 "^Try: terracectl --help$" "$ctl" xyzzy
+expect 2 "unknown command 'creat': is 'create' meant\?" "$ctl" help creat
+check_eq "help create" "$("$ctl" help create)" "$("$ctl" create --help)"
+expect 2 "name one volume: '/dev/sdc' is one too many" "$ctl" leave db /dev/sdc
+
 # where there is no device-mapper there are no volumes, and that is no error
 expect 2 "wrong option" "$ctl" list --x
 expect 2 "list takes no arguments" "$ctl" list db
