@@ -101,34 +101,34 @@ static const char *time_text(u64 us)
 	return t;
 }
 
-static void print_histogram(u32 tier, u32 direction, const u64 *count)
+static void print_histogram(FILE *out, u32 tier, u32 direction, const u64 *count)
 {
 	static const char shade[] = " .:-=+*#%@";
 	u64 most = 0;
 
 	for (u32 b = 0; b < LATENCY_BUCKETS; b++)
 		most = count[b] > most ? count[b] : most;
-	printf("  tier %u %-5s |", tier, words[direction]);
+	fprintf(out, "  tier %u %-5s |", tier, words[direction]);
 	for (u32 b = 0; b < LATENCY_BUCKETS; b++)
-		putchar(shade[count[b] ? 1 + count[b] * 8 / most : 0]);
-	printf("|  half within %s, 99 %% within %s\n", time_text(quantile_us(count, 0.5)),
+		fputc(shade[count[b] ? 1 + count[b] * 8 / most : 0], out);
+	fprintf(out, "|  half in %s, 99 %% in %s\n", time_text(quantile_us(count, 0.5)),
 	       time_text(quantile_us(count, 0.99)));
 }
 
-void latency_print(const struct latency *l)
+void latency_print(FILE *out, const struct latency *l)
 {
 	bool any = false;
 
 	for (u32 i = 0; i < l->nr_tiers * 2; i++)
 		any |= sum_of(l->count[i / 2][i % 2]) > 0;
 	if (!any && *l->sense)
-		printf("  by tier   no request was counted (terraced senses by %s; bpf counts a sample)\n", l->sense);
+		fprintf(out, "  by tier   no request was counted (terraced senses by %s; bpf counts a sample)\n", l->sense);
 	if (!any)
 		return;
-	puts("  by tier      |1us      1ms       1s   |  requests of the drives, one in 16 counted");
+	fputs("  by tier      |1us      1ms       1s   |  requests of the drives, one in 16 counted\n", out);
 	for (u32 i = 0; i < l->nr_tiers * 2; i++)
 		if (sum_of(l->count[i / 2][i % 2]))
-			print_histogram(i / 2, i % 2, l->count[i / 2][i % 2]);
+			print_histogram(out, i / 2, i % 2, l->count[i / 2][i % 2]);
 }
 
 struct json_object *latency_json(const struct latency *l)

@@ -6,6 +6,8 @@
 #ifndef TERRACE_CTL_LATENCY_H
 #define TERRACE_CTL_LATENCY_H
 
+#include <stdio.h>
+
 #include "ctl.h"
 
 #define LATENCY_BUCKETS	24	/* bucket b: up to 2^b µs, the last: all above */
@@ -23,7 +25,7 @@ void latency_read(struct json_object *status, const char *volume, struct latency
 void latency_between(const struct latency *a, const struct latency *b, struct latency *out);
 
 /* One line for each tier and direction that had requests; or why there is none. */
-void latency_print(const struct latency *l);
+void latency_print(FILE *out, const struct latency *l);
 struct json_object *latency_json(const struct latency *l);
 
 #endif

@@ -133,6 +133,23 @@ const char *size_text(u64 blocks)
 	return text;
 }
 
+const char *span_text(double seconds)
+{
+	static const struct { double from, unit; const char *format; } units[] = {
+		{ 864000, 86400, "%.0f days" }, { 172800, 86400, "%.1f days" }, { 7200, 3600, "%.1f hours" },
+		{ 120, 60, "%.0f min" }, { 0, 1, "%.0f s" },
+	};
+	static char buffer[NR_BUFFERS][32];
+	static unsigned int next;
+	char *text = buffer[next++ % NR_BUFFERS];
+	size_t i = 0;
+
+	while (seconds < units[i].from)
+		i++;
+	snprintf(text, sizeof(buffer[0]), units[i].format, seconds / units[i].unit);
+	return text;
+}
+
 const char *uuid_text(const u8 *uuid)
 {
 	static char buffer[NR_BUFFERS][UUID_TEXT_BYTES];

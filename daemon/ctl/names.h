@@ -32,6 +32,9 @@ const char *size_strerror(int err);
 /* "1.5 GiB", in one of a few static buffers. */
 const char *size_text(u64 blocks);
 
+/* "40 s", "12 min", "84 days", likewise; @seconds is not negative. */
+const char *span_text(double seconds);
+
 #define UUID_TEXT_BYTES 37
 /* In one of a few static buffers. */
 const char *uuid_text(const u8 *uuid);

@@ -164,19 +164,19 @@ static void print_table(FILE *out, const struct report *p)
 	double days = sample_days_left(&p->sample[0], last);
 
 	sample_compare(&p->sample[0], last, &r);
-	fputs("<table><tr><th>tier<th>class<th>kind<th>used<th>of<th>reads/s<th>writes/s</tr>\n", out);
+	fputs("<div><table><tr><th>tier<th>class<th>kind<th>used<th>of<th>reads/s<th>writes/s</tr>\n", out);
 	for (u32 t = 0; t < last->nr_tiers; t++)
 		fprintf(out, "<tr><td>%u<td>%s<td>%s<td>%s<td>%s<td>%.0f<td>%.0f</tr>\n", t,
 			class_name(last->tier[t].class), kind_name(last->tier[t].kind),
 			size_text(last->tier[t].used_blocks), size_text(last->tier[t].blocks), r.reads[t], r.writes[t]);
-	fprintf(out, "</table>\n<p>Over %.0f s: ", r.seconds);
+	fprintf(out, "</table></div>\n<p>Over %s: ", span_text(r.seconds));
 	if (r.hit_rate >= 0)
 		fprintf(out, "hit rate %.1f %%, ", 100 * r.hit_rate);
 	if (r.mean_us >= 0)
 		fprintf(out, "mean latency %.0f us, ", r.mean_us);
 	fprintf(out, "%.0f blocks moved per second", r.moved);
 	if (days >= 0)
-		fprintf(out, "; at this pace full in %.1f days", days);
+		fprintf(out, "; at this pace full in %s", span_text(days * 86400));
 	fputs(".</p>\n", out);
 }
 
@@ -188,12 +188,17 @@ static void print_page(FILE *out, const struct report *p, const struct dm_volume
 	struct series s;
 
 	fill_series(&s, p);
-	fputs("<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Terrace: ", out);
+	fputs("<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+	      "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'>"
+	      "<title>Terrace: ", out);
 	html_text(out, v->name);
-	fputs("</title>\n<style>body{font:14px sans-serif;max-width:860px;margin:2em auto;color:#222}"
-	      "h2{font-size:15px;margin:1.6em 0 0}h2 small{font-weight:normal;color:#777}p{margin:.3em 0}"
-	      "svg{width:100%}text{font-size:11px;fill:#555}.left{text-anchor:end}.grid{stroke:#ddd}"
-	      "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}</style></head><body>\n<h1>Volume ", out);
+	fputs("</title>\n<style>:root{--text:#222;--grey:#666;--grid:#ddd}"
+	      "@media(prefers-color-scheme:dark){:root{--text:#ddd;--grey:#999;--grid:#444}body{background:#181818}}"
+	      "body{font:14px sans-serif;max-width:860px;margin:2em auto;padding:0 1em;color:var(--text)}"
+	      "h2{font-size:15px;margin:1.6em 0 0}h2 small{font-weight:normal;color:var(--grey)}p{margin:.3em 0}"
+	      "svg{width:100%}text{font-size:11px;fill:var(--grey)}.left{text-anchor:end}.middle{text-anchor:middle}"
+	      ".grid{stroke:var(--grid)}.frame{fill:none;stroke:var(--grid)}div{overflow-x:auto}"
+	      "td,th{white-space:nowrap;padding:.2em .8em;text-align:right;border-bottom:1px solid var(--grid)}</style></head><body>\n<h1>Volume ", out);
 	html_text(out, v->name);
 	fprintf(out, "</h1>\n<p>%s%s%s, mode %s</p>\n", known ? uuid_text(v->uuid) : "", known ? ", " : "",
 		size_text(v->sectors / TERRACE_BLOCK_SECTORS), last->mode);

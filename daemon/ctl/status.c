@@ -167,7 +167,7 @@ static void print_forecast(const struct dm_volume *v, struct json_object *terrac
 {
 	char *name = sysfs_line(FOLDER "/name", v->minor);
 	struct json_object *o = ask_volume(terraced, name ? name : v->name), *growth, *days, *over;
-	double hours;
+	double seconds;
 
 	free(name);
 	if (!o || !json_object_object_get_ex(o, "growth", &growth) ||
@@ -176,12 +176,12 @@ static void print_forecast(const struct dm_volume *v, struct json_object *terrac
 		puts("  forecast: terraced does not drive it; terracectl top --every 60 tells from a minute");
 		return;
 	}
-	hours = json_object_get_double(over) / 3600;
+	seconds = json_object_get_double(over);
 	if (days)
-		printf("  forecast: full in %.*f days at the pace of the last %.1f hours\n",
-		       json_object_get_double(days) < 10 ? 1 : 0, json_object_get_double(days), hours);
+		printf("  forecast: full in %s at the pace of the last %s\n",
+		       span_text(json_object_get_double(days) * 86400), span_text(seconds));
 	else
-		printf("  forecast: did not grow in the last %.1f hours\n", hours);
+		printf("  forecast: did not grow in the last %s\n", span_text(seconds));
 }
 
 static void print_work(const struct dm_volume *v, struct json_object *terraced)

@@ -2,6 +2,7 @@
 /*
  * SVG by hand. See svg.h.
  */
+#include "names.h"
 #include "svg.h"
 
 #define WIDTH	760.0
@@ -9,6 +10,7 @@
 #define LEFT	64.0
 #define BELOW	22.0
 #define GRID	4
+#define SHADES	16
 
 static const char *const colour[SVG_MAX_LINES] = {
 	"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f",
@@ -48,7 +50,7 @@ static void print_number(FILE *out, double v)
 /* The next number up whose quarters are short. */
 static double round_up(double v)
 {
-	static const double good[] = { 1, 2, 4, 6, 8, 10 };
+	static const double good[] = { 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10 };
 	double power = 1;
 	u32 i = 0;
 
@@ -72,10 +74,24 @@ static double largest(const struct svg_plot *p)
 	return top > 0 ? round_up(top) : 1;
 }
 
+/* In the unit that suits the end: a few round numbers, and what comes last. */
 static void times(FILE *out, double end)
 {
-	fprintf(out, "<text x='%g' y='%g'>0 s</text><text x='%g' y='%g' class='left'>%.0f s</text>\n", LEFT,
-		HEIGHT + BELOW + 4, LEFT + WIDTH, HEIGHT + BELOW + 4, end);
+	static const struct { double from, unit; const char *name; } units[] = {
+		{ 172800, 86400, "days" }, { 7200, 3600, "h" }, { 120, 60, "min" }, { 0, 1, "s" },
+	};
+	double step;
+	u32 u = 0;
+
+	while (end < units[u].from)
+		u++;
+	end /= units[u].unit;
+	step = end > 0 ? round_up(end / 6) : 1;
+	for (u32 k = 0; k * step < end - step / 2 || !k; k++)
+		fprintf(out, "<text x='%g' y='%g'%s>%g</text>", LEFT + (end > 0 ? WIDTH * k * step / end : 0),
+			HEIGHT + BELOW + 4, k ? " class='middle'" : "", k * step);
+	fprintf(out, "<text x='%g' y='%g' class='left'>%.3g %s</text>\n", LEFT + WIDTH, HEIGHT + BELOW + 4, end,
+		units[u].name);
 }
 
 static void frame(FILE *out, const struct svg_plot *p, double top)
@@ -91,11 +107,12 @@ static void frame(FILE *out, const struct svg_plot *p, double top)
 	times(out, p->nr_points ? p->seconds[p->nr_points - 1] : 0);
 }
 
-/* A gap where there is no value. */
-static void draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
+/* A gap where there is no value. How many there are. */
+static u32 draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
 {
 	double end = p->nr_points ? p->seconds[p->nr_points - 1] : 1, x, y;
 	bool open = false;
+	u32 drawn = 0;
 
 	for (u32 i = 0; i < p->nr_points; i++) {
 		double v = p->line[l].value[i];
@@ -112,22 +129,25 @@ static void draw_line(FILE *out, const struct svg_plot *p, u32 l, double top)
 			fprintf(out, "<polyline fill='none' stroke-width='1.5' stroke-linecap='round' stroke='%s' points='%.1f,%.1f ",
 				colour[l], x, y);
 		open = true;
+		drawn++;
 		fprintf(out, "%.1f,%.1f ", x, y);
 	}
 	if (open)
 		fputs("'/>\n", out);
+	return drawn;
 }
 
 void svg_plot(FILE *out, const struct svg_plot *p)
 {
 	double top = p->top > 0 ? p->top : largest(p);
+	u32 drawn = 0;
 
 	fputs("<h2>", out);
 	html_text(out, p->title);
 	fputs(" <small>", out);
 	html_text(out, p->unit);
 	fputs("</small></h2>\n<p>", out);
-	for (u32 l = 0; l < p->nr_lines; l++) {
+	for (u32 l = 0; l < p->nr_lines && p->nr_lines > 1; l++) {
 		fprintf(out, "<span style='color:%s'>&#9632; ", colour[l]);
 		html_text(out, p->line[l].name);
 		fputs("</span> ", out);
@@ -135,24 +155,39 @@ void svg_plot(FILE *out, const struct svg_plot *p)
 	fprintf(out, "</p>\n<svg viewBox='0 0 %g %g' role='img'>\n", LEFT + WIDTH + 8, HEIGHT + BELOW + 12);
 	frame(out, p, top);
 	for (u32 l = 0; l < p->nr_lines; l++)
-		draw_line(out, p, l, top);
+		drawn += draw_line(out, p, l, top);
+	if (!drawn)
+		fprintf(out, "<text x='%g' y='%g' class='middle'>nothing of that kind was seen</text>\n",
+			LEFT + WIDTH / 2, HEIGHT / 2);
 	fputs("</svg>\n", out);
+}
+
+/* Few, so that what hardly changes is one rectangle; 0: nothing at all. */
+static u32 shade(u8 value)
+{
+	return (value * SHADES + 254u) / 255;
 }
 
 void svg_map(FILE *out, const char *title, double seconds, u32 nr, u32 columns, const u8 *value)
 {
 	double w = WIDTH / (nr ? nr : 1), h = HEIGHT / (columns ? columns : 1);
+	u32 from, i;
 
 	fputs("<h2>", out);
 	html_text(out, title);
 	fprintf(out, "</h2>\n<svg viewBox='0 0 %g %g' role='img' shape-rendering='crispEdges'>\n",
 		LEFT + WIDTH + 8, HEIGHT + BELOW + 12);
-	fprintf(out, "<rect x='%g' y='8' width='%g' height='%g' fill='#fff' stroke='#ccc'/>\n", LEFT, WIDTH, HEIGHT);
-	for (u32 i = 0; i < nr; i++)
-		for (u32 k = 0; k < columns; k++)
-			if (value[i * columns + k])
+	fprintf(out, "<rect x='%g' y='8' width='%g' height='%g' class='frame'/>\n", LEFT, WIDTH, HEIGHT);
+	for (u32 k = 0; k < columns; k++)
+		for (from = 0; from < nr; from = i) {
+			u32 level = shade(value[from * columns + k]);
+
+			for (i = from + 1; i < nr && shade(value[i * columns + k]) == level;)
+				i++;
+			if (level)
 				fprintf(out, "<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='#c30' fill-opacity='%.2f'/>\n",
-					LEFT + w * i, 8 + h * k, w, h, value[i * columns + k] / 255.0);
+					LEFT + w * from, 8 + h * k, w * (i - from), h, level / (double)SHADES);
+		}
 	fprintf(out, "<text x='%g' y='18' class='left'>first</text><text x='%g' y='%g' class='left'>last</text>\n",
 		LEFT - 6, LEFT - 6, HEIGHT + 8);
 	times(out, seconds);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -40,6 +41,38 @@ const char *term_alarm(const char *text)
 		return text;
 	snprintf(to, sizeof(buffer[0]), "\033[1;31m%s\033[0m", text);
 	return to;
+}
+
+/* Where a line of @columns ends; colours take none. */
+static size_t line_bytes(const char *line, u32 columns)
+{
+	size_t i = 0;
+
+	for (u32 n = 0; line[i] && line[i] != '\n' && n < columns; n++) {
+		while (line[i] == '\033' && strchr(line + i, 'm'))
+			i = (size_t)(strchr(line + i, 'm') - line) + 1;
+		i += line[i] && line[i] != '\n';
+	}
+	return i;
+}
+
+void term_show(const char *text)
+{
+	struct winsize size = { 0 };
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row) {
+		size.ws_col = 200;
+		size.ws_row = 200;
+	}
+	fputs("\033[H\033[2J", stdout);
+	for (u32 row = 0; *text && row < size.ws_row; row++) {
+		size_t bytes = line_bytes(text, size.ws_col);
+
+		printf("%s%.*s\033[0m", row ? "\r\n" : "", (int)bytes, text);
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	fflush(stdout);
 }
 
 static u64 now_ms(void)

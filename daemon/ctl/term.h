@@ -19,6 +19,9 @@ bool term_confirm(const char *question);
 /* @text in the colour of a warning or as it is; in one of a few static buffers. */
 const char *term_alarm(const char *text);
 
+/* @text on a cleared terminal, cut to its width and height. */
+void term_show(const char *text);
+
 /* "what  42 %  12 s left" on one line of the terminal, at most ten times a second.
  * @done == @total ends the line. Nothing at all when stderr is no terminal.
  */

@@ -18,7 +18,7 @@
 #include "sample.h"
 #include "term.h"
 
-#define BAR	24
+#define BAR	20
 
 /* One look: the kernel's counters, and what terraced says, if it runs. */
 struct frame {
@@ -27,25 +27,25 @@ struct frame {
 	struct latency latency;
 };
 
-static void print_bar(u64 used, u64 all)
+static void print_bar(FILE *out, u64 used, u64 all)
 {
 	u32 n = all ? (u32)(used * BAR / all) : 0;
 
-	putchar('[');
+	fputc('[', out);
 	for (u32 i = 0; i < BAR; i++)
-		putchar(i < n ? '#' : '.');
-	putchar(']');
+		fputc(i < n ? '#' : '.', out);
+	fputc(']', out);
 }
 
-static void print_tiers(const struct sample *s, const struct sample_rates *r)
+static void print_tiers(FILE *out, const struct sample *s, const struct sample_rates *r)
 {
-	puts("  tier  class   kind                              used      of     reads/s   writes/s");
+	fputs("  tier class  kind                          used          of   reads/s  writes/s\n", out);
 	for (u32 t = 0; t < s->nr_tiers; t++) {
 		const struct ctl_tier *tier = &s->tier[t];
 
-		printf("  %-4u  %-6s  %-7s  ", t, class_name(tier->class), kind_name(tier->kind));
-		print_bar(tier->used_blocks, tier->blocks);
-		printf("  %5.1f %%  %9s  %8.0f  %8.0f%s\n",
+		fprintf(out, "  %-4u %-6s %-7s ", t, class_name(tier->class), kind_name(tier->kind));
+		print_bar(out, tier->used_blocks, tier->blocks);
+		fprintf(out, " %5.1f %%  %10s  %8.0f  %8.0f%s\n",
 		       tier->blocks ? 100.0 * (double)tier->used_blocks / (double)tier->blocks : 0.0,
 		       size_text(tier->blocks), r->reads[t], r->writes[t],
 		       tier->missing ? term_alarm("  MISSING") : "");
@@ -53,19 +53,19 @@ static void print_tiers(const struct sample *s, const struct sample_rates *r)
 }
 
 /* Cold to hot; a space: nothing of it is fast. */
-static void print_cells(const struct sample *s)
+static void print_cells(FILE *out, const struct sample *s)
 {
 	static const char shade[] = " .:-=+*#%@";
 
 	if (!s->nr_cells)
 		return;
-	fputs("  fast    |", stdout);
+	fputs("  fast    |", out);
 	for (u32 k = 0; k < s->nr_cells; k++)
-		putchar(shade[(s->fast[k] * 9 + 254) / 255]);
-	fputs("|\n  used    |", stdout);
+		fputc(shade[(s->fast[k] * 9 + 254) / 255], out);
+	fputs("|\n  used    |", out);
 	for (u32 k = 0; k < s->nr_cells; k++)
-		putchar(shade[s->lately[k] * 9 / 255]);
-	puts("|  first to last block; darker: more of it fast, used more lately");
+		fputc(shade[s->lately[k] * 9 / 255], out);
+	fputs("|\n           first to last block; darker: more of it fast, used more lately\n", out);
 }
 
 static const char *idle_reason(struct json_object *status, const char *name)
@@ -76,7 +76,7 @@ static const char *idle_reason(struct json_object *status, const char *name)
 	       json_object_get_string(value) : NULL;
 }
 
-static void print_view(const struct sampler *sampler, const struct frame *before, const struct frame *now)
+static void print_view(FILE *out, const struct sampler *sampler, const struct frame *before, const struct frame *now)
 {
 	const struct sample *a = &before->sample, *b = &now->sample;
 	const char *idle = idle_reason(now->status, sampler->volume->name);
@@ -85,30 +85,30 @@ static void print_view(const struct sampler *sampler, const struct frame *before
 	double days = sample_days_left(a, b);
 
 	sample_compare(a, b, &r);
-	printf("volume '%s'  %s  mode %s  over %.1f s\n", sampler->volume->name,
+	fprintf(out, "volume '%s'  %s  mode %s  over %.1f s\n", sampler->volume->name,
 	       size_text(sampler->volume->sectors / TERRACE_BLOCK_SECTORS),
 	       strcmp(b->mode, "write") ? term_alarm(b->mode) : b->mode, r.seconds);
-	print_tiers(b, &r);
+	print_tiers(out, b, &r);
 	if (r.hit_rate >= 0)
-		printf("  hit rate  %5.1f %% of reads (fast tiers and promotion cache), %.0f packed reads/s\n",
+		fprintf(out, "  hit rate  %5.1f %% of reads (fast tiers and promotion cache), %.0f packed reads/s\n",
 		       100 * r.hit_rate, r.packed_reads);
 	else
-		puts("  hit rate  no reads");
+		fputs("  hit rate  no reads\n", out);
 	if (r.mean_us >= 0)
-		printf("  latency   %.0f us mean of all I/O\n", r.mean_us);
+		fprintf(out, "  latency   %.0f us mean of all I/O\n", r.mean_us);
 	latency_between(&before->latency, &now->latency, &latency);
-	latency_print(&latency);
-	printf("  moves     %.0f blocks/s; new writes %.0f/s, of them delayed %.0f/s\n", r.moved, r.new_writes,
+	latency_print(out, &latency);
+	fprintf(out, "  moves     %.0f blocks/s; new writes %.0f/s, of them delayed %.0f/s\n", r.moved, r.new_writes,
 	       r.throttled);
-	printf("  journal   %llu of %llu blocks; map in memory %s\n", (unsigned long long)b->journal_used,
+	fprintf(out, "  journal   %llu of %llu blocks; map in memory %s\n", (unsigned long long)b->journal_used,
 	       (unsigned long long)b->journal_blocks, size_text(b->memory / TERRACE_BLOCK_BYTES));
 	if (days >= 0)
-		printf("  forecast  full in %.*f days at this pace\n", days < 10 ? 1 : 0, days);
-	print_cells(b);
+		fprintf(out, "  forecast  full in %s at this pace\n", span_text(days * 86400));
+	print_cells(out, b);
 	if (!now->status)
-		puts("  terraced  does not run: the kernel's janitor makes room by age");
+		fputs("  terraced  does not run: the kernel's janitor makes room by age\n", out);
 	else if (idle)
-		printf("  terraced  moves nothing: %s\n", idle);
+		fprintf(out, "  terraced  moves nothing: %s\n", idle);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
@@ -178,6 +178,20 @@ static int look(const struct top *top, const struct sampler *sampler, struct fra
 	return sample_take(sampler, &f->sample);
 }
 
+static void show_live(const struct sampler *sampler, const struct frame *before, const struct frame *now)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (out) {
+		print_view(out, sampler, before, now);
+		fclose(out);
+		term_show(text);
+	}
+	free(text);
+}
+
 static int watch(const struct top *top, const struct sampler *sampler)
 {
 	struct frame *f = ctl_alloc(2 * sizeof(*f));
@@ -189,12 +203,12 @@ static int watch(const struct top *top, const struct sampler *sampler)
 		r = look(top, sampler, now);
 		if (r)
 			break;
-		if (!top->once)
-			fputs("\033[H\033[2J", stdout);
 		if (top->json)
 			ctl_json_print(view_json(sampler, before, now));
+		else if (top->once)
+			print_view(stdout, sampler, before, now);
 		else
-			print_view(sampler, before, now);
+			show_live(sampler, before, now);
 		fflush(stdout);
 		if (top->once)
 			break;

@@ -91,7 +91,7 @@ pass "accesses, tiers and latencies: $(grep -A3 '"read_us"' $STATUS | tr -d '\n 
 # ---- what an administrator is told of it ----
 reader() { while :; do rand_read 64M 4M; done; }
 start reader
-says "^  tier 0 read  \|.*\|  half within [0-9.]+ (us|ms), 99 % within " top --socket /dev/shm/socket --once --every 3 vol
+says "^  tier 0 read  \|.*\|  half in [0-9.]+ (us|ms), 99 % in " top --socket /dev/shm/socket --once --every 3 vol
 check_eq "json" "$(terracectl top --socket /dev/shm/socket --json --every 2 vol | json "sum(o['latency_by_tier'][0]['read_us'].values()) > 0")" True
 says "heat of the block, for terraced \(ralt, sensed by bpf\): (hot|not hot), [a-z ]+; [0-9]+ blocks of the region are hot" explain --socket /dev/shm/socket vol 8000
 says "^  forecast: (full in|did not grow in the last)" status --socket /dev/shm/socket vol
