@@ -57,6 +57,7 @@ static const char help_text[] =
 "  --meta DEVICE, --overcommit SIZE, --journal SIZE, --mirror WHAT,\n"
 "  --reserve PERCENT, --uuid UUID\n"
 "                     see terracectl format --help\n"
+"  --config FILE      see terracectl create --help\n"
 "  --force            overwrite what the volume's devices hold (never devices in\n"
 "                     use)\n"
 "  --yes              do not ask\n"

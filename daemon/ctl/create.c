@@ -12,6 +12,7 @@
 #include "classify.h"
 #include "create.h"
 #include "dm.h"
+#include "kept.h"
 #include "names.h"
 #include "term.h"
 
@@ -33,6 +34,8 @@ static const char help_text[] =
 "  --overcommit SIZE  let the volume be this much larger than the room\n"
 "  --journal SIZE, --mirror WHAT, --reserve PERCENT, --uuid UUID\n"
 "                     see terracectl format --help\n"
+"  --config FILE      lines TUNABLE=VALUE, like commit_ms=500: what terracectl set\n"
+"                     --keep would set one by one\n"
 "  --force            overwrite what the devices hold (never devices in use)\n"
 "  --yes              do not ask\n"
 "  --dry-run          show the plan, write nothing\n"
@@ -82,13 +85,30 @@ static void close_devices(struct format *f)
 		device_close(&f->dev[i]);
 }
 
+/* The kernel has taken them. */
+static int keep(const u8 *uuid, const struct activate *how)
+{
+	int r = 0;
+
+	for (u32 i = 0; i < how->nr_options && !r; i++) {
+		char *word = ctl_text("%s", how->option[i]), *value = strchr(word, '=');
+
+		*value = 0;
+		r = kept_write(uuid, word, value + 1);
+		free(word);
+	}
+	return r ? CTL_PROBLEM : CTL_OK;
+}
+
 static int bring_up(struct format *f)
 {
-	const struct activate how = { 0 };
-	char *paths[FORMAT_MAX_DEVICES];
+	struct activate how = { 0 };
+	char *paths[FORMAT_MAX_DEVICES], *word[KEPT_MAX];
 	struct found found;
-	int r = CTL_PROBLEM;
+	int r = CTL_PROBLEM, nr = f->config ? kept_load(f->config, word) : 0;
 
+	for (int i = 0; i < nr; i++)
+		how.option[how.nr_options++] = word[i];
 	close_devices(f);
 	for (u32 i = 0; i < f->nr_devices; i++)
 		paths[i] = (char *)f->path[i];
@@ -96,9 +116,13 @@ static int bring_up(struct format *f)
 	if (found.nr == 1)
 		r = activate_volume(&found.volume[0], &how);
 	if (r)
-		ctl_error("volume '%s' is made, but not active: terracectl activate %s", f->args.name,
-			  f->args.name);
+		ctl_error("volume '%s' is made, but not active%s: terracectl activate %s", f->args.name,
+			  nr > 0 ? ", and nothing of --config is kept" : "", f->args.name);
+	else
+		r = keep(found.volume[0].uuid, &how);
 	find_free(&found);
+	while (nr > 0)
+		free(word[--nr]);
 	return r;
 }
 
@@ -119,10 +143,25 @@ static int refuse_name(const struct format *f)
 	}
 }
 
+/* Before anything is written. */
+static int refuse_config(const struct format *f)
+{
+	char *word[KEPT_MAX];
+	int nr = f->config ? kept_load(f->config, word) : 0;
+
+	if (nr < 0)
+		return CTL_PROBLEM;
+	while (nr > 0)
+		free(word[--nr]);
+	return CTL_OK;
+}
+
 int create_prepare(struct format *f)
 {
 	int r = refuse_name(f);
 
+	if (!r)
+		r = refuse_config(f);
 	if (!r)
 		r = format_open(f);
 	if (!r)

@@ -27,6 +27,7 @@ struct format {
 	bool create, yes;	/* terracectl create: NAME first, classes may be left out */
 	bool convert;		/* terracectl convert: the same, with: */
 	const char *from;
+	const char *config;	/* of both: tunables to begin with */
 	struct tr_plan_args args;
 
 	struct device dev[FORMAT_MAX_DEVICES];

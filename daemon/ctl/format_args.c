@@ -17,7 +17,7 @@
 enum {
 	OPT_TIER = 256, OPT_META, OPT_SIZE, OPT_NAME, OPT_JOURNAL, OPT_RESERVE, OPT_MIRROR,
 	OPT_OVERCOMMIT, OPT_UUID, OPT_FORCE, OPT_DRY_RUN, OPT_JSON, OPT_YES,
-	OPT_FROM,
+	OPT_FROM, OPT_CONFIG,
 };
 
 static const struct option options[] = {
@@ -36,6 +36,7 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "yes", no_argument, NULL, OPT_YES },	/* of create */
 	{ "from", required_argument, NULL, OPT_FROM },	/* of convert */
+	{ "config", required_argument, NULL, OPT_CONFIG },	/* of both */
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -174,6 +175,11 @@ static int parse_option(struct format *f, const struct ctl_command *cmd, int opt
 		if (!f->convert)
 			return ctl_usage(cmd, "--from: it is terracectl convert that takes a device's data");
 		f->from = optarg;
+		return CTL_OK;
+	case OPT_CONFIG:
+		if (!f->create)
+			return ctl_usage(cmd, "--config: format activates nothing; terracectl set --keep is for later");
+		f->config = optarg;
 		return CTL_OK;
 	case OPT_SIZE:
 		if (f->convert)

@@ -48,6 +48,33 @@ u32 kept_read(const u8 *uuid, char **word)
 	return nr;
 }
 
+int kept_load(const char *path, char **word)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+	int nr = 0;
+
+	if (!f) {
+		ctl_error("%s: cannot be read: %s", path, strerror(errno));
+		return -1;
+	}
+	for (u32 at = 1; nr >= 0 && fgets(line, sizeof(line), f); at++) {
+		line[strcspn(line, "\n")] = 0;
+		if (!line[0] || line[0] == '#')
+			continue;
+		if (good(line) && nr < KEPT_MAX) {
+			word[nr++] = ctl_text("%s", line);
+			continue;
+		}
+		ctl_error("%s: line %u: '%s' is no line TUNABLE=VALUE, like commit_ms=500", path, at, line);
+		while (nr)
+			free(word[--nr]);
+		nr = -1;
+	}
+	fclose(f);
+	return nr;
+}
+
 static bool is_of(const char *word, const char *tunable)
 {
 	size_t bytes = strlen(tunable);

@@ -13,6 +13,9 @@
 /* Words to be freed; returns how many. A file that cannot be read is said. */
 u32 kept_read(const u8 *uuid, char **word);
 
+/* As strict as one can be with a file that somebody has written: how many, or -1 after a message. */
+int kept_load(const char *path, char **word);
+
 /* The one of @tunable, to be freed; NULL: it has the default. */
 char *kept_value(const u8 *uuid, const char *tunable);
 

@@ -158,7 +158,15 @@ says "Volume 'vol'" remove --yes vol
 check_eq "volumes" "$(terracectl list)" ""
 [ ! -e /dev/mapper/vol ] || die "/dev/mapper/vol is still there"
 refuses 1 "no device carries the label" remove --yes vol
-says "^/dev/mapper/db$" create db "${tiers[@]}" --yes --force
+refuses 1 "/nofile: cannot be read: No such file" create db "${tiers[@]}" --yes --force --config /nofile
+printf '# of db\ncommit_ms 900\n' > /dev/shm/options
+refuses 1 "line 2: 'commit_ms 900' is no line TUNABLE=VALUE" create db "${tiers[@]}" --yes --force --config /dev/shm/options
+printf '# of db\ncommit_ms=900\nage_s=0\n' > /dev/shm/options
+refuses 1 "is made, but not active, and nothing of --config is kept" create db "${tiers[@]}" --yes --force --config /dev/shm/options
+says "." remove --yes db
+sed -i s/age_s=0/age_s=62/ /dev/shm/options
+says "^/dev/mapper/db$" create db "${tiers[@]}" --yes --force --config /dev/shm/options
+check_eq "--config" "$(terracectl set --json db | json "o['commit_ms']['value'], o['age_s']['kept']")" "(900, '62')"
 cmp -n $((1 << 20)) /dev/mapper/db /dev/zero
 check_eq "remove --json" "$(terracectl remove --yes --json db 2> /dev/null | json "o['name'], o['removed'], len(o['devices'])")" "('db', True, 2)"
 pass "remove"
