@@ -157,9 +157,9 @@ $(BUILD)/explore: $(call obj,$(EXPLORE_SRC) $(CTL_SRC)) $(BUILD)/user/libterrace
 .PHONY: die
 #: make die           build/die.so from tests/die/
 die: $(BUILD)/die.so
-$(BUILD)/die.so: tests/die/die.c
+$(BUILD)/die.so: tests/die/die.c uapi/terrace.h
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -shared -fPIC -o $@ $< -ldl
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -Iuapi -shared -fPIC -o $@ $< -ldl
 
 # what packs cost and gain
 .PHONY: pack-bench

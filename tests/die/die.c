@@ -2,7 +2,7 @@
 /*
  * Preloaded (LD_PRELOAD) into a program that changes devices: it dies, or fails, at
  * one of its changes. These are counted, from 1: writes at a place, flushes, renames,
- * discards, and the requests to device-mapper that change something.
+ * discards, the requests to device-mapper that change something, and orders and pins of a volume.
  *
  *	DIE_AT=N	SIGKILL before change N
  *	FAIL_AT=N	change N is not made: EIO
@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <linux/dm-ioctl.h>
 #include <linux/fs.h>
+
+#include "terrace.h"
 
 static int number(const char *name)
 {
@@ -79,6 +81,8 @@ static int changes_something(unsigned long request)
 	case DM_DEV_SUSPEND:	/* and resume */
 	case DM_TABLE_LOAD:
 	case DM_TABLE_CLEAR:
+	case TERRACE_IOC_SUBMIT:
+	case TERRACE_IOC_RANGE:
 		return 1;
 	default:
 		return 0;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl create, convert, add, set --keep, deactivate, remove: killed before each of their changes, and with each of them failing; the next call goes on or undoes.
+# terracectl create, convert, add, set --keep, deactivate, evacuate, repair, remove: killed before each of their changes, and with each of them failing; the next call goes on or undoes.
 # vm: mode=functional memory=1G timeout=900 long build=die
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -15,7 +15,7 @@ cp "$TERRACE_TREE/build/die.so" "$RAM/"
 mkdir -p /etc/terrace && mount -t tmpfs tmpfs /etc/terrace
 export COUNT=/dev/shm/count
 # some of them, from change 20 on: scripts/vm -e OPERATIONS="add remove" -e FIRST=20 functional -- bash tests/vm/ctl-killed-long.sh
-operations=${OPERATIONS:-create convert remove add keep deactivate}
+operations=${OPERATIONS:-create convert remove add keep deactivate evacuate repair}
 tiers=(--tier optane:slots:atomic=/dev/ram/fast --tier hdd:shelves:atomic=/dev/ram/slow)
 source=/dev/ram/source
 klog_allow "device-mapper: "
@@ -150,4 +150,46 @@ each keep 2
 before_deactivate() { [ -b /dev/mapper/db ] || terracectl activate db > /dev/null; call=(deactivate db); }
 after_deactivate() { goes_on deactivate db; goes_on activate db; works; }
 each deactivate 1
+
+# ---- evacuate: the same call goes on, --undo takes it back; the data are there all the time
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
+fast_blocks() { terracectl which --json db | json "sum(r['blocks'] for r in o if r['where'].startswith('fast'))"; }
+same_data() { cmp -n $((12 << 20)) /dev/shm/data /dev/mapper/db || die "$how at change $at: not the data that were written"; }
+before_evacuate() {
+	dd if=/dev/shm/data of=/dev/mapper/db bs=1M oflag=direct status=none
+	[ "$(fast_blocks)" -gt 3000 ] || die "$how at change $at: $(fast_blocks) blocks on the fast tier before it"
+	call=(evacuate db 0)
+}
+after_evacuate() {
+	same_data
+	if [ $((at % 2)) = 0 ]; then
+		goes_on evacuate db 0
+		check_eq "$how at change $at: blocks on the fast tier" "$(fast_blocks)" 0
+		same_data
+	fi
+	goes_on evacuate --undo db 0
+	works
+}
+each evacuate 3
 goes_on remove --yes db
+
+# ---- repair: the same call begins again or finds it done; nothing that is good is lost
+blank
+terracectl create db "${tiers[@]}" --yes --force > /dev/null
+dd if=/dev/shm/data of=/dev/mapper/db bs=1M oflag=direct status=none
+goes_on deactivate db
+meta=$(terracectl dump --json super /dev/ram/fast /dev/ram/slow | json "[i for i in o['items'] if i['item'] == 'label'][0]['meta_start']")
+for copy in 0 1; do dd if=/dev/urandom of=/dev/ram/fast bs=4k seek=$((meta + copy)) count=1 oflag=direct status=none; done
+for d in fast slow; do dd if=/dev/ram/$d of=/dev/shm/$d.damaged bs=1M iflag=direct conv=sparse status=none; done
+before_repair() {
+	for d in fast slow; do dd if=/dev/shm/$d.damaged of=/dev/ram/$d bs=1M oflag=direct status=none; done
+	call=(repair --in-place /dev/ram/fast /dev/ram/slow)
+}
+after_repair() {
+	goes_on "${call[@]}"
+	[[ $said == *"nothing lost"* ]] || die "$how at change $at: $said"
+	goes_on activate db
+	same_data
+	goes_on deactivate db
+}
+each repair 5
