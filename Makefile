@@ -229,13 +229,17 @@ check-debug: setup
 #: make check-seeded  defects put into the product, each to be caught by a test: two hours
 check-seeded: setup
 	$(Q)tests/seeded/run
-#: make demo          a volume of modelled drives at work
+#: make demo          RocksDB on a disk alone, behind dm-cache, on Terrace: one page, under 10 minutes; in a virtual
+#:                    machine, or with HOST=1 on this one, where root may load modules
+demo: setup
+	$(Q)scripts/setup --demo $(if $(HOST),--kernel $(shell uname -r))
+	$(Q)$(MAKE) kmod drive daemon $(if $(HOST),KERNEL=$(shell uname -r))
+	$(Q)tests/demo/run $(if $(HOST),--host)
 #: make bench         the performance figures, in virtual time
-demo bench: setup
-	$(Q)[ $@ = demo ] || scripts/setup --bench
+bench: setup
+	$(Q)scripts/setup --bench
 	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench
-	$(Q)if [ -x tests/$@/run ]; then tests/$@/run; \
-	else echo "$@: not written yet: tests/$@/run does not exist"; exit 1; fi
+	$(Q)tests/bench/run
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes
 bench-io: setup
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools

@@ -16,7 +16,7 @@ fake apt-get 'echo "apt-get was called"; exit 1'
 fake id 'echo 0'
 start=$(date +%s%N)
 expect 0 "" setup
-expect 0 "" setup --lint --deep --bench --docs --debug
+expect 0 "" setup --lint --deep --demo --bench --docs --debug
 took=$((($(date +%s%N) - start) / 2000000))
 [ $took -lt 1000 ] || die "took $took ms with nothing missing"
 
@@ -78,4 +78,4 @@ if unshare -rm true 2>/dev/null; then
 fi
 
 # every group and line is well formed: a group, a package, a reason
-scripts/setup --list | awk 'NF < 3 || $1 !~ /^(build|test|lint|deep|bench|docs|debug)$/ { print "odd line: " $0; bad = 1 } END { exit bad }'
+scripts/setup --list | awk 'NF < 3 || $1 !~ /^(build|test|lint|deep|demo|bench|docs|debug)$/ { print "odd line: " $0; bad = 1 } END { exit bad }'
