@@ -177,7 +177,8 @@ int device_open(struct device *dev, const char *path, enum device_mode mode)
 	dev->atomic_bytes = 512;
 	if (stat(path, &st)) {
 		r = -errno;
-		ctl_error("%s: %s", path, strerror(-r));
+		ctl_error("%s: %s%s", path, strerror(-r), r != -ENOENT || strchr(path, '/') ? "" :
+			  " (a device is wanted here; terracectl list names those of a volume)");
 		return r;
 	}
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode)) {

@@ -38,6 +38,7 @@ expect 2 "unknown command 'delete': is 'remove' meant\?" "$ctl" delete db
 expect 2 "^Try: terracectl --help$" "$ctl" xyzzy
 expect 2 "unknown command 'creat': is 'create' meant\?" "$ctl" help creat
 check_eq "help create" "$("$ctl" help create)" "$("$ctl" create --help)"
+expect 1 "^terracectl: db: No such file or directory .a device is wanted here; terracectl list" "$ctl" check db
 expect 2 "name one volume: '/dev/sdc' is one too many" "$ctl" leave db /dev/sdc
 
 # where there is no device-mapper there are no volumes, and that is no error
