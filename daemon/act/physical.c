@@ -20,13 +20,9 @@
 
 #define BLOCK_BYTES	4096u
 
-struct room {
-	uint64_t used, limit;	/* blocks of 4 KiB */
-};
-
 /* ---- drives ---------------------------------------------------------------------------- */
 
-static bool zram_room(unsigned int major, unsigned int minor, struct room *room)
+static bool zram_room(unsigned int major, unsigned int minor, struct physical_room *room)
 {
 	unsigned long long used, limit;
 	char path[96];
@@ -39,11 +35,24 @@ static bool zram_room(unsigned int major, unsigned int minor, struct room *room)
 		return false;
 	got = fscanf(f, "%*u %*u %llu %llu", &used, &limit) == 2 && limit;
 	fclose(f);
-	*room = (struct room){ used / BLOCK_BYTES, got ? limit / BLOCK_BYTES : 0 };
+	*room = (struct physical_room){ used / BLOCK_BYTES, got ? limit / BLOCK_BYTES : 0 };
 	return got;
 }
 
-static bool nvme_room(unsigned int major, unsigned int minor, struct room *room)
+bool physical_decode(const struct nvme_id_ns *ns, struct physical_room *room)
+{
+	unsigned int lba_shift = ns->lbaf[ns->flbas & 0xf].ds;
+	uint64_t used = le64toh(ns->nuse), capacity = le64toh(ns->ncap);
+
+	if (lba_shift < 9 || lba_shift > 30 || !capacity || !used)
+		return false;
+	if (used >= capacity && !(ns->nsfeat & NVME_NS_FEAT_THIN))
+		return false;
+	*room = (struct physical_room){ (used << lba_shift) / BLOCK_BYTES, (capacity << lba_shift) / BLOCK_BYTES };
+	return true;
+}
+
+static bool nvme_room(unsigned int major, unsigned int minor, struct physical_room *room)
 {
 	struct nvme_id_ns *ns = calloc(1, sizeof(*ns));
 	char path[64];
@@ -53,15 +62,8 @@ static bool nvme_room(unsigned int major, unsigned int minor, struct room *room)
 
 	snprintf(path, sizeof(path), "/dev/block/%u:%u", major, minor);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = ns && fd >= 0 && !nvme_get_nsid(fd, &nsid) && !nvme_identify_ns(fd, nsid, ns);
-	if (got) {
-		unsigned int lba_shift = ns->lbaf[ns->flbas & 0xf].ds;
-
-		got = lba_shift >= 9 && lba_shift < 31 && ns->ncap && ns->nuse;
-		if (got)
-			*room = (struct room){ (le64toh(ns->nuse) << lba_shift) / BLOCK_BYTES,
-					       (le64toh(ns->ncap) << lba_shift) / BLOCK_BYTES };
-	}
+	got = ns && fd >= 0 && !nvme_get_nsid(fd, &nsid) && !nvme_identify_ns(fd, nsid, ns) &&
+	      physical_decode(ns, room);
 	if (fd >= 0)
 		close(fd);
 	free(ns);
@@ -89,7 +91,7 @@ static struct dm_task *task(int type, unsigned int major, unsigned int minor)
 	return task;
 }
 
-static bool tell(unsigned int major, unsigned int minor, int tier, const struct room *room)
+static bool tell(unsigned int major, unsigned int minor, int tier, const struct physical_room *room)
 {
 	struct dm_task *t = task(DM_DEVICE_TARGET_MSG, major, minor);
 	char text[96];
@@ -115,7 +117,7 @@ static int report_table(char *words, unsigned int major, unsigned int minor)
 		char *device = strtok_r(NULL, " ", &save), *class = strtok_r(NULL, " ", &save);
 		char *kind = strtok_r(NULL, " ", &save);
 		unsigned int a, b;
-		struct room room;
+		struct physical_room room;
 
 		if (!device || !class || !kind)
 			break;
