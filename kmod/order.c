@@ -18,6 +18,11 @@
  * block cannot be half written: its pack never changes, and a write takes its
  * live bit away when it ends. So packed blocks are judged by their live bit
  * alone, and a write under way ends in a MAP record behind ours.
+ *
+ * They are looked for twice. At the commit, which decides; and when everything was
+ * read, before the pack is made, for its header says which blocks it has, and a
+ * rebuild from shelves alone believes that. What is written between the two is in
+ * the pack with the value it had, whole: an older one, as such a rebuild says.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -312,6 +317,8 @@ static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_
 	if (!area)
 		return -ENOMEM;
 	err = tr_order_read(tr, s, area, result);
+	if (!err)
+		tr_order_read_ended(s, result);
 	if (!err && !tr_bits_none(s->into))
 		err = s->home ? tr_order_home(tr, s, area, result) :
 				tr_order_pack(tr, s, ask, area, result);

@@ -21,6 +21,38 @@ static bool unchanged__f(const struct tr_order_state *s, const struct tr_packs *
 	       tr_leaf_get(&region->leaf, i) == s->place[i];
 }
 
+/* Of 64 blocks; how many were left out. */
+static u32 leave_out_changed__f(struct tr_order_state *s, u32 first)
+{
+	struct tr_packs *packs = tr_region_packs(s->move.region);
+	u32 i, left = 0;
+
+	lockdep_assert_held(&s->move.region->lock);
+	for (i = first; i < first + 64; i++) {
+		if (!tr_bit(s->into, i) || unchanged__f(s, packs, i))
+			continue;
+		tr_bit_clear(s->into, i);
+		left++;
+	}
+	return left;
+}
+
+void tr_order_read_ended(struct tr_order_state *s, struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	unsigned long flags;
+	u32 w;
+
+	for (w = 0; w < TR_LEAF_WORDS; w++) {
+		if (!s->into[w])
+			continue;
+		spin_lock_irqsave(&region->lock, flags);
+		result->raced += leave_out_changed__f(s, w * 64);
+		spin_unlock_irqrestore(&region->lock, flags);
+		cond_resched();
+	}
+}
+
 /* Runs of blocks in @map, all with the same answer of tr_leaf_get() being there. */
 static u32 run_in(const u64 *map, u32 i)
 {

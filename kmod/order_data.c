@@ -66,11 +66,11 @@ static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_or
 		if (tr_bits_none(mask))
 			continue;
 		before = tr_unpacker_read_bytes(unpacker);
-		/* What left the pack meanwhile is left out by the commit. */
+		/* What left the pack meanwhile is left out, by tr_order_read_ended(). */
 		while ((err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area,
 					&bad)) == -ESTALE) {
 			memset(data_of(area, bad), 0, TERRACE_BLOCK_BYTES);
-			mask[bad / 64] &= ~(1ull << (bad % 64));
+			tr_bit_clear(mask, bad);
 		}
 		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
 			tr_unpacker_read_bytes(unpacker) - before;
@@ -265,7 +265,7 @@ static int leave_out_homeless(struct tr_order_state *s, struct terrace_result *r
 			left++;
 			continue;
 		}
-		s->into[i / 64] &= ~(1ull << (i % 64));
+		tr_bit_clear(s->into, i);
 		result->raced++;
 	}
 	return left ? 0 : -ENOSPC;

@@ -51,6 +51,11 @@ static inline void tr_bit_set(u64 *map, u32 i)
 	map[i / 64] |= 1ull << (i % 64);
 }
 
+static inline void tr_bit_clear(u64 *map, u32 i)
+{
+	map[i / 64] &= ~(1ull << (i % 64));
+}
+
 static inline u32 tr_bits_count(const u64 *map)
 {
 	return bitmap_weight((const unsigned long *)map, BLOCKS);
@@ -103,6 +108,10 @@ int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order);
 
 /* --- order_commit.c --------------------------------------------------------------- */
 
+/* Leaves out of `into` what is not as in the snapshot any more: of all others the value
+ * that was read is whole, and their own. The commit looks once more.
+ */
+void tr_order_read_ended(struct tr_order_state *s, struct terrace_result *result);
 /* Publishes what is still as in the snapshot. -EROFS, -EBUSY: nothing was. */
 int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		    struct terrace_result *result);

@@ -138,8 +138,35 @@ windows() {
 	janitor_off
 	holds 1024 y $blocks || die "writes while the janitor moved their blocks are lost"
 	holds 0 d
+
+	# blocks are overwritten, or discarded and their room written anew, while an order has
+	# them on their way: its pack must not say that it has them
+	put 3072 m 128
+	vol_message commit
+	hold fast read
+	start order 3 append tier_down=1
+	job=$JOB
+	drive_wait_held fast
+	put 3072 n
+	blkdiscard -o $((3100 * 4096)) -l $((64 * 4096)) "$VOL"
+	vol_message commit
+	sleep 0.3
+	blocks=$(vol_tier 0 used)
+	put 4096 e $((${blocks#*/} - ${blocks%/*}))
+	drive fast release
+	wait "$job" || die "an order that raced with writes failed: $(cat /dev/shm/order)"
+	grep -q 'status=partly .* down=63 .* raced=65 ' /dev/shm/order || die "other blocks raced: $(cat /dev/shm/order)"
+	if ! holds 3072 n || ! holds 3073 m 27 || ! holds 3100 '\0' 64 || ! holds 3164 m 36; then
+		die "an order that raced with writes changed blocks"
+	fi
 	vol_down
 	vol_check
+	expect_fail "possibly older" terracectl salvage --from-shelves --to /dev/shm/image "${VOL_DRIVES[@]}"
+	shelf() { dd if=/dev/shm/image bs=4k skip="$1" count="$2" status=none > /dev/shm/block; is /dev/shm/block "$3" "$2"; }
+	if ! shelf 3073 27 m || ! shelf 3164 36 m; then die "a pack is not found by its header"; fi
+	shelf 3100 64 '\0' || die "a pack's header says that it has discarded blocks, and it has another's data"
+	shelf 3072 1 '\0' || die "a pack's header says that it has a block that was written while it was read"
+	rm /dev/shm/image
 	rmdrive fast
 	rmdrive slow
 }
