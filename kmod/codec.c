@@ -120,6 +120,8 @@ static int lz4_compress(void *context, const u8 *cluster, u32 from, u32 bytes, b
 
 	if (!from)
 		lz4_restart(codec->lz4, cluster);
+	else
+		tr_give_way();
 	return LZ4_compress_fast_continue(codec->lz4, (const char *)cluster + from, (char *)to,
 					  bytes, room, codec->level ?: 1);
 }
@@ -143,6 +145,8 @@ static int zstd_compress(void *context, const u8 *cluster, u32 from, u32 bytes, 
 	zstd_out_buffer out = { .dst = to, .size = room };
 	size_t left;
 
+	if (from)
+		tr_give_way();
 	if (!from && zstd_is_error(zstd_reset_cstream(codec->c, ZSTD_CONTENTSIZE_UNKNOWN)))
 		return -EIO;
 	while (in.pos < in.size) {

@@ -137,7 +137,7 @@ static void snapshot(struct tr_move *move, struct work_area *area)
 		spin_lock_irqsave(&region->lock, flags);
 		i = snapshot_run__f(move, area, i, i + SLICE);
 		spin_unlock_irqrestore(&region->lock, flags);
-		cond_resched();
+		tr_give_way();
 	}
 }
 
@@ -242,7 +242,7 @@ static int write_pieces(struct terrace *tr, const struct tr_move *move, struct w
 			n += area->piece[next].n;
 		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
 			    buffer_of(area, &area->piece[k]), n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
-		cond_resched();
+		tr_give_way();
 	}
 	n = tr_shelf_pad(tier, move->who, &pad);	/* a flush comes next */
 	if (n)
@@ -308,7 +308,7 @@ static u32 publish_pieces(struct terrace *tr, struct tr_move *move, struct work_
 		used += tr_move_publish__f(tr, move, area->piece[k].i, area->piece[k].n,
 					   area->piece[k].old, area->piece[k].index);
 		spin_unlock_irqrestore(&region->lock, flags);
-		cond_resched();
+		tr_give_way();
 	}
 	return used;
 }

@@ -31,6 +31,8 @@
 #include "order_state.h"
 #include "sense.h"
 
+#define SLICE	64		/* blocks looked at under one lock */
+
 /* --- is it possible? ----------------------------------------------------------- */
 
 static bool mode_packs(u32 mode)
@@ -109,15 +111,13 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 
 /* --- snapshot and classes ---------------------------------------------------------- */
 
-void tr_order_snapshot(struct tr_order_state *s)
+static void snapshot_packs__f(struct tr_order_state *s)
 {
 	struct tr_region *region = s->move.region;
-	struct tr_packs *packs;
-	unsigned long flags;
-	u32 i, k;
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 k;
 
-	spin_lock_irqsave(&region->lock, flags);
-	packs = tr_region_packs(region);
+	lockdep_assert_held(&region->lock);
 	s->nr_refs = packs ? packs->nr : 0;
 	for (k = 0; k < s->nr_refs; k++)
 		s->ref[k] = (struct tr_pack_ref){
@@ -126,12 +126,41 @@ void tr_order_snapshot(struct tr_order_state *s)
 			.header_crc = packs->pack[k].header_crc, .blocks = packs->pack[k].blocks,
 			.index_blocks = packs->pack[k].index_blocks,
 		};
-	for (i = 0; i < BLOCKS; i++) {
+}
+
+static void snapshot_blocks__f(struct tr_order_state *s, u32 first, u32 n)
+{
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 i, k;
+
+	lockdep_assert_held(&region->lock);
+	for (i = first; i < first + n; i++) {
 		s->place[i] = tr_leaf_get(&region->leaf, i);
 		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
 		s->pack[i] = k == TR_NO_PACK ? 0 : packs->pack[k].id;
 	}
-	spin_unlock_irqrestore(&region->lock, flags);
+}
+
+/*
+ * Some blocks at a time: a whole region would keep interrupts off for too long. Each
+ * block is compared again, by itself, at the commit. While the region is MOVING it may
+ * lose packs, and gets none: so each that a block is in has been noted.
+ */
+void tr_order_snapshot(struct tr_order_state *s)
+{
+	struct tr_region *region = s->move.region;
+	unsigned long flags;
+	u32 i;
+
+	for (i = 0; i < BLOCKS; i += SLICE) {
+		spin_lock_irqsave(&region->lock, flags);
+		if (!i)
+			snapshot_packs__f(s);
+		snapshot_blocks__f(s, i, SLICE);
+		spin_unlock_irqrestore(&region->lock, flags);
+		tr_give_way();
+	}
 }
 
 /* Home, from faster tiers; and a merge empties the packs into homes. */

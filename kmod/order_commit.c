@@ -49,7 +49,7 @@ void tr_order_read_ended(struct tr_order_state *s, struct terrace_result *result
 		spin_lock_irqsave(&region->lock, flags);
 		result->raced += leave_out_changed__f(s, w * 64);
 		spin_unlock_irqrestore(&region->lock, flags);
-		cond_resched();
+		tr_give_way();
 	}
 }
 

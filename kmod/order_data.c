@@ -20,28 +20,58 @@ static bool to_read(const struct tr_order_state *s, u32 i)
 	return tr_bit(s->into, i) || tr_bit(s->up, i);
 }
 
-/* Blocks at places that are to be read, in runs. */
-static int read_places(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
-		       struct terrace_result *result)
+/* How many blocks from @i on lie one after the other, @most at most. */
+static u32 read_run(const struct tr_order_state *s, u32 i, u32 most)
+{
+	u32 n = 1;
+
+	while (n < most && i + n < BLOCKS && to_read(s, i + n) && !s->pack[i + n] &&
+	       s->place[i + n] == tr_place_add(s->place[i], n))
+		n++;
+	return n;
+}
+
+/* Blocks at places that are to be read, on slots or on all other tiers, in runs. */
+static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		      bool slots, struct terrace_result *result)
 {
 	struct tr_burst burst;
-	u32 i, n;
+	u32 i, n, nr = 0;
+	int err = 0;
 
 	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS; i += n) {
+	for (i = 0; i < BLOCKS && !err; i += n) {
+		struct tr_tier *tier;
+
 		n = 1;
 		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
 			continue;
-		while (i + n < BLOCKS && to_read(s, i + n) && !s->pack[i + n] &&
-		       s->place[i + n] == tr_place_add(s->place[i], n))
-			n++;
-		result->read_bytes[tr_place_tier(s->place[i])] += n * TERRACE_BLOCK_BYTES;
-		tr_burst_rw(&burst, tier_of(tr, s->place[i])->bdev,
-			    tier_of(tr, s->place[i])->data_sector +
+		tier = tier_of(tr, s->place[i]);
+		if ((tier->kind == TERRACE_KIND_SLOTS) != slots)
+			continue;
+		n = read_run(s, i, slots ? TR_GENTLE_BLOCKS : BLOCKS);
+		result->read_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
+		tr_burst_rw(&burst, tier->bdev, tier->data_sector +
 			    tr_place_index(s->place[i]) * TERRACE_BLOCK_SECTORS,
 			    data_of(area, i), n * TERRACE_BLOCK_BYTES, REQ_OP_READ);
+		nr += n;
+		if (slots && nr >= TR_GENTLE_BLOCKS) {
+			err = tr_burst_wait(&burst);
+			tr_burst_begin(&burst);
+			nr = 0;
+		}
 	}
-	return tr_burst_wait(&burst);
+	return tr_burst_wait(&burst) ?: err;
+}
+
+/*
+ * Slots are read little by little: what is hot is read there at the same time, and would
+ * wait for a whole region to pass. A disk is asked for all at once, so that it can sort.
+ */
+static int read_places(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		       struct terrace_result *result)
+{
+	return read_tiers(tr, s, area, true, result) ?: read_tiers(tr, s, area, false, result);
 }
 
 static void keep_block(void *context, u32 i, const void *data)
@@ -146,7 +176,7 @@ static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	while (!err && (nr = gather(s, ask, &at, 1u << ask->shift, block))) {
 		err = tr_pack_add(build, block, nr, contents(area, block, nr),
 				  tr_codec_ops(ask->codec), area->codec);
-		cond_resched();
+		tr_give_way();
 	}
 	if (!err)
 		err = tr_pack_finish(build, tr_shelf_unit(&tr->tier[ask->tier_down]), &crc);
@@ -326,16 +356,16 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 {
 	struct tr_tier *tier = &tr->tier[ask->tier_up];
 	struct tr_burst burst;
-	u32 i, n, k, got = 0;
+	u32 i, n, k, got = 0, nr = 0;
 	u64 index;
-	int err;
+	int err = 0;
 
 	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS; i += got) {
+	for (i = 0; i < BLOCKS && !err; i += got) {
 		got = 1;
 		if (!tr_bit(s->up, i))
 			continue;
-		for (n = 1; i + n < BLOCKS && tr_bit(s->up, i + n);)
+		for (n = 1; n < TR_GENTLE_BLOCKS && i + n < BLOCKS && tr_bit(s->up, i + n);)
 			n++;
 		got = get_slots(tr, tier, n, &index);
 		if (!got)
@@ -345,8 +375,14 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 		result->written_bytes[tier->number] += got * TERRACE_BLOCK_BYTES;
 		tr_burst_rw(&burst, tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
 			    data_of(area, i), got * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+		nr += got;
+		if (nr >= TR_GENTLE_BLOCKS) {
+			err = tr_burst_wait(&burst);
+			tr_burst_begin(&burst);
+			nr = 0;
+		}
 	}
-	err = tr_burst_wait(&burst);
+	err = tr_burst_wait(&burst) ?: err;
 	WRITE_ONCE(tier->unflushed, true);
 	return err ?: got ? 0 : -ENOSPC;
 }

@@ -9,6 +9,7 @@
 #include "packs.h"
 
 #define BLOCKS		TERRACE_REGION_BLOCKS
+#define TR_GENTLE_BLOCKS	8	/* read from, or written to, slots at once */
 
 /* What is known of an order while it runs; kept until its commit. */
 struct tr_order_state {

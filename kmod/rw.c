@@ -15,6 +15,8 @@
  */
 static struct bio_set bursts;
 
+#define GENTLE_PAGES	8	/* in one bio */
+
 int tr_rw_init(void)
 {
 	return bioset_init(&bursts, 16, 0, BIOSET_NEED_BVECS);
@@ -53,14 +55,20 @@ static void burst_end_io(struct bio *bio)
 	burst_put(burst);
 }
 
+/* Who works gently prepares little without a pause, and a drive copies no more at once. */
+static u32 most_pages(void)
+{
+	return task_nice(current) > 0 ? GENTLE_PAGES : BIO_MAX_VECS;
+}
+
 void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
 		 void *buf, u32 bytes, blk_opf_t opf)
 {
-	u32 done = 0;
+	u32 done = 0, most = most_pages();
 
 	while (done < bytes) {
 		u32 pages = min_t(u32, DIV_ROUND_UP(offset_in_page(buf + done) + bytes - done,
-						    PAGE_SIZE), BIO_MAX_VECS);
+						    PAGE_SIZE), most);
 		struct bio *bio = bio_alloc_bioset(bdev, pages, opf, GFP_NOIO, &bursts);
 
 		bio->bi_iter.bi_sector = sector + (done >> SECTOR_SHIFT);
@@ -76,6 +84,8 @@ void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sec
 		}
 		atomic_inc(&burst->pending);
 		submit_bio(bio);
+		if (done < bytes)
+			tr_give_way();
 	}
 }
 

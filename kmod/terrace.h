@@ -238,6 +238,8 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr);
  */
 void tr_work_gently(struct terrace *tr);
 void tr_work_normally(void);
+/* Between two pieces of work that nobody waits for, each some microseconds. Sleeps. */
+void tr_give_way(void);
 
 /* Gives back the memory that moves, orders and readers of packs keep for the next ones. */
 void tr_unpackers_forget(struct terrace *tr);

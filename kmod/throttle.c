@@ -94,6 +94,19 @@ void tr_work_normally(void)
 		set_user_nice(current, 0);
 }
 
+/*
+ * Not cond_resched(): whoever was woken while this worker slept may stand behind it, for a
+ * waker is put in front, and is looked for at the next tick only, 4 ms later. However
+ * little of the CPU is ours, after a few dozen microseconds of it they stand in front.
+ */
+void tr_give_way(void)
+{
+	if (task_nice(current) > 0)
+		schedule();
+	else
+		cond_resched();
+}
+
 void tr_throttle(struct terrace *tr, struct bio *bio)
 {
 	struct tr_throttle *throttle = &tr->throttle;

@@ -382,8 +382,10 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
 	unpacker->to = 0;
-	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS)
+	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS) {
 		err = unpack_cluster(&u, *bad = i, fn, context);
+		tr_give_way();
+	}
 	/* Dropped meanwhile, its run belongs to somebody else: no damage. */
 	if (err && !still_live(tr, ref, *bad)) {
 		err = -ESTALE;
