@@ -138,7 +138,10 @@ static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
 	for (k = 0; k < nr; k++)
 		if (batch[k]->result.status == TERRACE_RESULT_NO_ROOM)
 			again[n++] = batch[k];
-	if (!n || !tr_frees_pending(tr))
+	if (!n)
+		return;
+	tr_janitor_kick(tr);	/* a shelf may be worth emptying, and nobody writes */
+	if (!tr_frees_pending(tr))
 		return;
 	tr_frees_wait(tr);
 	tr_orders_run(tr, again, n);

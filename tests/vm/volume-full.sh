@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A full volume says ENOSPC, loses nothing, and goes on when there is room.
-# vm: mode=functional memory=3G timeout=600 build=oracle
+# vm: mode=functional memory=3G timeout=600 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
 vol_ram 64 256
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1G
 vol_up stream_kb=0
@@ -55,3 +56,46 @@ oracle_clean
 vol_down
 vol_check
 pass "discards made room"
+
+# ---- orders, when the shelves are full: two of them are left for packs, and 160 MiB do not fit ----
+
+REGION=4194304 REGIONS=40
+rmram fast
+rmram slow
+vol_ram 208 416
+vol_format
+vol_up stream_kb=0 janitor_high=1000 janitor_low=990 trim_ms=1
+seq 1 30000000 | head -c $((REGIONS * REGION)) > /dev/shm/data || true
+dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct status=none
+state() { from_ram orders /dev/terrace/vol show "$1"; }
+order() { from_ram orders /dev/terrace/vol move "$@" > /dev/shm/order; }
+same() { cmp -i $(($1 * REGION)) -n $((${2:-1} * REGION)) /dev/shm/data "$VOL" || die "region $1: other data"; }
+expect_fail "failed=[1-9]" from_ram orders /dev/terrace/vol sweep 0 $REGIONS append tier_down=1 codec=none
+refused=() packed=()
+for ((k = 0; k < REGIONS; k++)); do
+	case $(state "$k") in
+	"present=1024 fast=1024 packed=0 packs=0")	refused+=("$k") ;;
+	"present=0 fast=0 packed=1024 packs=1")	packed+=("$k") ;;
+	*)	die "region $k is neither where it was nor packed: $(state "$k")" ;;
+	esac
+done
+[ ${#packed[@]} -ge 16 ] || die "only ${#packed[@]} regions were packed"
+for mode in append merge; do
+	! order "${refused[0]}" $mode tier_down=1 codec=none || die "a full tier took a region"
+	grep -q "^status=no-room error=ENOSPC down=0 " /dev/shm/order || die "refused otherwise: $(cat /dev/shm/order)"
+	check_eq "a region that was refused" "$(state "${refused[0]}")" "present=1024 fast=1024 packed=0 packs=0"
+done
+same 0 $REGIONS
+for k in "${packed[@]:1}"; do blkdiscard -o $((k * REGION)) -l $REGION "$VOL"; done
+vol_message commit
+for ((i = 0; ; i++)); do
+	! order "${refused[0]}" append tier_down=1 codec=none || break
+	grep -q "^status=no-room error=ENOSPC " /dev/shm/order || die "refused otherwise: $(cat /dev/shm/order)"
+	[ "$i" -lt 100 ] || die "no room long after discards: $(vol_status)"
+	sleep 0.2
+done
+check_eq "a region that went down once there was room" "$(state "${refused[0]}")" "present=0 fast=0 packed=1024 packs=1"
+for k in "${packed[0]}" "${refused[@]}"; do same "$k"; done
+vol_down
+vol_check
+pass "${#refused[@]} of $REGIONS orders were refused, and are taken when there is room"
