@@ -282,6 +282,8 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 	struct tr_chunk_info *info = &tier->chunks[chunk->number];
 
 	lockdep_assert_held(&tier->lock);
+	/* Freed twice: by now it may be somebody else's. */
+	WARN_ON_ONCE(find_next_zero_bit((const unsigned long *)chunk->used, i + n, i) < i + n);
 	bits_set(chunk->used, i, n, false);
 	if (chunk->stale)
 		bitmap_set((unsigned long *)chunk->stale, i, n);
