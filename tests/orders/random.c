@@ -139,7 +139,7 @@ static void random_move(struct terrace_move *move, const unsigned int *down)
 
 int do_random(struct volume *v, int argc, char **argv)
 {
-	unsigned long count, done = 0, ended[6] = { 0 }, executed = 0, hard = 0, blocks_down = 0, blocks_up = 0, cleaned = 0;
+	unsigned long count, done = 0, ended[6] = { 0 }, executed = 0, hard = 0, blocks_down = 0, blocks_up = 0, by_mode[7] = { 0 };
 	unsigned int down[2] = { 1, 1 };
 	struct terrace_move move[BATCH];
 	const struct terrace_result *r;
@@ -171,7 +171,7 @@ int do_random(struct volume *v, int argc, char **argv)
 			blocks_down += r->down;
 			blocks_up += r->up;
 			executed += !r->error;
-			cleaned += r->mode == TERRACE_MOVE_CLEAN && !r->error;
+			by_mode[r->mode] += !r->error;
 			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY)
 				continue;
 			printf("region %llu mode %u: %s\n", (unsigned long long)r->region, r->mode,
@@ -179,7 +179,10 @@ int do_random(struct volume *v, int argc, char **argv)
 			hard++;
 		}
 	}
-	printf("orders=%lu executed=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu cleaned=%lu\n",
-	       done, executed, ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up, cleaned);
+	printf("orders=%lu executed=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu",
+	       done, executed, ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up);
+	printf(" append=%lu merge=%lu raise=%lu drop=%lu scrub=%lu clean=%lu\n", by_mode[TERRACE_MOVE_APPEND],
+	       by_mode[TERRACE_MOVE_MERGE], by_mode[TERRACE_MOVE_RAISE], by_mode[TERRACE_MOVE_DROP],
+	       by_mode[TERRACE_MOVE_SCRUB], by_mode[TERRACE_MOVE_CLEAN]);
 	return hard ? 1 : 0;
 }

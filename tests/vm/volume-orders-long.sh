@@ -18,11 +18,12 @@ RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
 give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 > /dev/shm/orders 2>&1; }
 steps=0 executed=0 given=0
+declare -A by_mode
 said() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/orders; }
 
 # step COMMAND...: orders while the command runs again and again; both must succeed
 step() {
-	local by=()
+	local by=() mode
 	((steps++ % 2)) && by=(--uring)
 	start give_orders "$STEP" $((SEED * 100000 + steps)) "${by[@]}"
 	while :; do
@@ -32,6 +33,7 @@ step() {
 	wait "$JOB" || { cat /dev/shm/orders; die "an order failed"; }
 	executed=$((executed + $(said executed)))
 	given=$((given + $(said orders)))
+	for mode in append merge raise drop scrub clean; do by_mode[$mode]=$((${by_mode[$mode]:-0} + $(said $mode))); done
 	echo "$SECONDS s: $(tail -1 /dev/shm/orders)"
 }
 # more SHARE: are there to be further steps, until that percentage is reached?
@@ -67,5 +69,6 @@ done
 oracle_clean
 vol_down
 vol_check
+for mode in "${!by_mode[@]}"; do echo "$mode: ${by_mode[$mode]}"; done
 [ "$SECONDS_MOST" -lt 100000 ] || [ $executed -ge "$ORDERS" ] || die "$executed orders carried out"
 pass "$executed orders carried out, $((given - executed)) had nothing to do, $steps openings, seed $SEED"
