@@ -141,6 +141,9 @@ struct counts {
 };
 
 void kinds_init(struct kinds *k);
+/* Counts of the records before; none if there is no such file. */
+void kinds_load(struct kinds *k, struct counts *c, const char *path);
+void kinds_save(const struct kinds *k, const struct counts *c, const char *path);
 /* Reads the labels and superblocks as they stand. */
 void kinds_layout(struct kinds *k, const struct world *w);
 u32 kinds_of(const struct kinds *k, const struct drive_record *r);
@@ -150,7 +153,7 @@ void kinds_step(struct kinds *k, const struct world *w, const struct drive_recor
 bool kinds_turns(const struct kinds *k, const struct drive_record *r, u32 kind);
 void kinds_mode(struct kinds *k, const char *name);
 void kinds_count(const struct kinds *k, const struct world *w, struct counts *c);
-void kinds_print(const struct kinds *k, const struct counts *c, bool all);
+void kinds_print(const struct kinds *k, const struct counts *c);
 
 /* ---- promises.c ---- */
 

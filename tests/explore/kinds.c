@@ -13,6 +13,8 @@
 #include "core/journal_block.h"
 #include "explore.h"
 
+#define ENOUGH 50u	/* states of each type, mode and stage */
+
 const char * const write_kind_names[NR_WRITE_KINDS] = {
 	"other", "label", "super", "journal", "bitmap", "page", "slot", "shelf", "home",
 };
@@ -28,11 +30,46 @@ static const char * const type_names[NR_TYPES] = {
 	"packed-mask", "index-add", "index-drop", "?", "?",
 };
 
+/* Modes stay: they number the columns of the counts. */
 void kinds_init(struct kinds *k)
 {
-	memset(k, 0, sizeof(*k));
+	memset(k->layout, 0, sizeof(k->layout));
+	k->journal_blocks = 0;
+	k->bitmap_blocks = 0;
 	k->types = 1;
+	k->stage = STAGE_DATA;
 	kinds_mode(k, "none");
+}
+
+/* ---- counts of several records ------------------------------------------------------ */
+
+struct counts_head {
+	char mode[MAX_MODES][16];
+	u32 nr_modes, bytes;
+};
+
+void kinds_load(struct kinds *k, struct counts *c, const char *path)
+{
+	struct counts_head head;
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return;		/* the first record */
+	if (fread(&head, sizeof(head), 1, f) != 1 || head.bytes != sizeof(*c) || fread(c, sizeof(*c), 1, f) != 1)
+		give_up("%s: no counts", path);
+	memcpy(k->mode, head.mode, sizeof(k->mode));
+	k->nr_modes = head.nr_modes;
+	fclose(f);
+}
+
+void kinds_save(const struct kinds *k, const struct counts *c, const char *path)
+{
+	struct counts_head head = { .nr_modes = k->nr_modes, .bytes = sizeof(*c) };
+	FILE *f = fopen(path, "w");
+
+	memcpy(head.mode, k->mode, sizeof(head.mode));
+	if (!f || fwrite(&head, sizeof(head), 1, f) != 1 || fwrite(c, sizeof(*c), 1, f) != 1 || fclose(f))
+		give_up("%s: cannot be written", path);
 }
 
 /* ---- where things are -------------------------------------------------------------- */
@@ -221,32 +258,27 @@ static bool any_of(const struct counts *c, u32 type, u32 mode)
 }
 
 /* One line per type and mode that were met, with the states in each stage. */
-void kinds_print(const struct kinds *k, const struct counts *c, bool all)
+void kinds_print(const struct kinds *k, const struct counts *c)
 {
-	u32 rows = 0, thin = 0, cells = 0;
+	u32 rows = 0, thin = 0, many = 0;
 
-	if (all) {
-		printf("%-11s %-10s", "record", "mode");
-		for (u32 s = 0; s < NR_STAGES; s++)
-			printf(" %7s", stage_names[s]);
-		putchar('\n');
-	}
+	printf("%-11s %-10s", "record", "mode");
+	for (u32 s = 0; s < NR_STAGES; s++)
+		printf(" %7s", stage_names[s]);
+	putchar('\n');
 	for (u32 t = 0; t < NR_TYPES; t++)
 		for (u32 m = 0; m < k->nr_modes; m++) {
 			if (!any_of(c, t, m))
 				continue;
 			rows++;
-			if (all)
-				printf("%-11s %-10s", type_names[t], k->mode[m]);
+			printf("%-11s %-10s", type_names[t], k->mode[m]);
 			for (u32 s = 0; s < NR_STAGES; s++) {
-				cells += c->cell[t][m][s] >= 50;
-				thin += c->cell[t][m][s] < 50;
-				if (all)
-					printf(" %7u", c->cell[t][m][s]);
+				many += c->cell[t][m][s] >= ENOUGH;
+				thin += c->cell[t][m][s] < ENOUGH;
+				printf(" %7u", c->cell[t][m][s]);
 			}
-			if (all)
-				putchar('\n');
+			putchar('\n');
 		}
-	printf("explore: %u pairs of record type and mode, %u of their %u stages with 50 states or more, %u with fewer\n",
-	       rows, cells, rows * NR_STAGES, thin);
+	printf("explore: %u pairs of record type and mode; of their %u stages %u have %u states or more, %u fewer\n",
+	       rows, rows * NR_STAGES, many, ENOUGH, thin);
 }

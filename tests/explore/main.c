@@ -18,6 +18,8 @@
  *	--states N	about so many in all: moments are left out, evenly (0: none are)
  *	--seconds N	stop then, and say how far it came
  *	--workers N	processes (2)
+ *	--mode NAME	only moments in that mode
+ *	--counts FILE	adds to the counts of FILE: those of several records
  *	--table		print the states of each record type, mode and stage
  *	--limit N	violations printed in full (5)
  *	--at MOMENT --state K	only this one, with all that is known of it
@@ -39,7 +41,7 @@
 #include "explore.h"
 
 struct options {
-	const char *record, *save;
+	const char *record, *save, *counts, *mode;
 	u64 seed, states, at, state, sample;
 	u32 per, seconds, workers, limit;
 	bool table, one;
@@ -289,7 +291,7 @@ static void take_mark(struct walk *k, const struct drive_record *r)
 
 static bool is_moment(const struct walk *k, u32 at, u32 kind)
 {
-	if (!k->exploring)
+	if (!k->exploring || (k->o->mode && strcmp(k->o->mode, k->kinds.mode[k->kinds.now])))
 		return false;
 	if (k->o->one)
 		return at == k->o->at;
@@ -321,16 +323,19 @@ static void walk(struct walk *k)
 }
 
 /* How many moments are there? Only then one knows which share to look at. */
-static u64 count_moments(const struct walk *k)
+static u64 count_moments(struct walk *k)
 {
 	struct walk *dry = calloc(1, sizeof(*dry));
 	u64 nr;
 
 	dry->o = k->o;
 	dry->log = k->log;
+	dry->kinds = k->kinds;
 	dry->dry = true;
 	walk(dry);
 	nr = dry->moments;
+	memcpy(k->kinds.mode, dry->kinds.mode, sizeof(k->kinds.mode));
+	k->kinds.nr_modes = dry->kinds.nr_modes;
 	if (!dry->exploring && !nr)
 		give_up("the record has no mark 'explore'");
 	return nr;
@@ -368,11 +373,15 @@ static int run(struct walk *k)
 {
 	const struct options *o = k->o;
 	u64 moments = 0;
+	struct counts before;
 	time_t began = time(NULL);
 
 	log_open(&k->log, o->record);
 	k->counts = mmap(NULL, sizeof(*k->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	k->share = 1ull << 32;
+	if (o->counts)
+		kinds_load(&k->kinds, k->counts, o->counts);
+	before = *k->counts;
 	if (o->one) {
 		walk(k);
 		printf("%s\n", k->counts->broken ? "BROKEN" : "all is well");
@@ -385,17 +394,14 @@ static int run(struct walk *k)
 		k->until = time(NULL) + o->seconds;
 	if (work(k))
 		give_up("a worker failed");
-	if (o->table || o->states) {
-		/* the modes are known to those who walked: walk once more */
-		k->dry = true;
-		k->until = 0;
-		walk(k);
-		kinds_print(&k->kinds, k->counts, o->table);
-	}
+	if (o->table)
+		kinds_print(&k->kinds, k->counts);
+	if (o->counts)
+		kinds_save(&k->kinds, k->counts, o->counts);
 	printf("explore: %llu states at %llu of %llu moments, %llu of them distinct, %llu broken; %ld s, seed %llu\n",
-	       k->counts->states, k->counts->moments, moments, k->counts->distinct, k->counts->broken,
-	       (long)(time(NULL) - began), o->seed);
-	return k->counts->broken ? 1 : 0;
+	       k->counts->states - before.states, k->counts->moments - before.moments, moments,
+	       k->counts->distinct - before.distinct, k->counts->broken - before.broken, (long)(time(NULL) - began), o->seed);
+	return k->counts->broken > before.broken;
 }
 
 /* ---- command line ----------------------------------------------------------------------------- */
@@ -412,7 +418,7 @@ static u64 number(const char *text, u64 max)
 
 static const struct option longs[] = {
 	{ "seed", 1, NULL, 's' }, { "per", 1, NULL, 'p' }, { "states", 1, NULL, 'n' }, { "seconds", 1, NULL, 't' },
-	{ "workers", 1, NULL, 'w' }, { "table", 0, NULL, 'T' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
+	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "table", 0, NULL, 'T' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
 	{ "state", 1, NULL, 'k' }, { "save", 1, NULL, 'S' }, { "sample", 1, NULL, 'e' }, { }
 };
 
@@ -429,6 +435,8 @@ int main(int argc, char **argv)
 		case 'n': o.states = number(optarg, 1ull << 31); break;
 		case 't': o.seconds = number(optarg, 86400); break;
 		case 'w': o.workers = number(optarg, 64); break;
+		case 'm': o.mode = optarg; break;
+		case 'c': o.counts = optarg; break;
 		case 'T': o.table = true; break;
 		case 'L': o.limit = number(optarg, 1000000); break;
 		case 'a': o.at = number(optarg, UINT32_MAX); o.one = true; break;
