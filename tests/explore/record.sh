@@ -65,6 +65,9 @@ lay() {
 	esac
 	vol_format "${fast[@]}" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size 120M
 	size=120
+	META=fast
+	[ "$1" != apart ] || META=meta
+	JOURNAL=$(vol_layout "$META" journal)
 	vol_up "${UP[@]}"
 	oracle_new "$SEED"
 	[ "$1" != liar ] || for d in "${DRIVES[@]}"; do drive "$d" set lie_flush=on lie_fua=on; done
@@ -128,20 +131,23 @@ do_cut() {
 	up_again
 	writes 10 --weights fua=1,write=2
 }
-# the machine goes, the drives do not: what is in their caches is still not durable
+# the machine goes while a journal block is under way, the drives do not: what is in
+# their caches is still not durable
 do_reset() {
 	local d
 	vol_reload stream_kb=64 commit_ms=300
 	writes "$count" --weights write=10,flush=1
 	commit
-	for d in "${DRIVES[@]}"; do drive "$d" set write_lat=10ms; done
-	start writes 2000 --weights write=10,fua=2
+	# shellcheck disable=SC2086 # two words
+	drive "$META" error add write $JOURNAL delay=3s
+	start writes 200 --weights write=10,fua=2
 	sleep 1
 	for d in "${DRIVES[@]}"; do drive "$d" dead on; done
 	wait "$JOB" || true
 	dmr vol
 	say crash
-	for d in "${DRIVES[@]}"; do drive "$d" dead off; drive "$d" set write_lat=200us; done
+	for d in "${DRIVES[@]}"; do drive "$d" dead off; done
+	drive "$META" error clear
 	up_again
 	writes 10 --weights fua=2,write=2,flush=1
 	checkpoint

@@ -11,7 +11,7 @@
 # vol_check [ARG...]			terracectl check --full must find nothing
 # vol_cut				power off; remove the volume; power on
 # vol_cut_under JOB	the same while a job (see start) has the control device open
-# vol_layout DRIVE data|pages		print where its data, or its metadata pages, are: first sector and length (0: to the end)
+# vol_layout DRIVE data|journal|pages	print where its data, the journal, or its metadata pages, are: first sector and length (0: to the end)
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
@@ -107,6 +107,8 @@ vol_layout() {
 	for word in $said; do field[${word%%=*}]=${word#*=}; done
 	if [ "$2" = data ]; then
 		echo $((field[data_start] * 8)) 0
+	elif [ "$2" = journal ]; then
+		echo $(((field[meta_start] + field[journal_start]) * 8)) $((field[journal_blocks] * 8))
 	else
 		echo $(((field[meta_start] + field[bitmap1_start] + field[bitmap_blocks]) * 8)) $(((field[meta_blocks] - field[bitmap1_start] - field[bitmap_blocks]) * 8))
 	fi
