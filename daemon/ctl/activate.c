@@ -391,6 +391,29 @@ static const char deactivate_help[] =
 "Example:\n"
 "  umount /data && terracectl deactivate db\n";
 
+/* Not active is as good as stopped, but not for a name that no volume has. */
+static int deactivate_named(const char *name)
+{
+	struct dm_volume *list;
+	struct found found;
+	bool known = false;
+	u32 nr;
+
+	if (!strncmp(name, DM_FOLDER, strlen(DM_FOLDER)))
+		name += strlen(DM_FOLDER);
+	if (dm_volumes(&list, &nr))
+		return CTL_PROBLEM;
+	for (u32 i = 0; i < nr; i++)
+		known |= !strcmp(list[i].name, name);
+	free(list);
+	if (known)
+		return deactivate_volume(name);
+	find_volumes(&found, NULL, 0);
+	known = find_named(&found, name);
+	find_free(&found);
+	return known ? CTL_OK : CTL_PROBLEM;
+}
+
 static int deactivate_run(const struct ctl_command *cmd, int argc, char **argv)
 {
 	struct json_object *list;
@@ -405,7 +428,7 @@ static int deactivate_run(const struct ctl_command *cmd, int argc, char **argv)
 	list = json_object_new_array();
 	for (int i = optind; i < argc; i++) {
 		struct json_object *o = json_object_new_object();
-		bool failed = deactivate_volume(argv[i]);
+		bool failed = deactivate_named(argv[i]);
 
 		json_object_object_add(o, "name", json_object_new_string(argv[i]));
 		json_object_object_add(o, "active", json_object_new_boolean(failed));

@@ -135,6 +135,8 @@ static void cannot_be_asked(int error)
 
 const struct dm_volume *dm_find(const struct dm_volume *list, u32 nr, const char *name)
 {
+	if (!strncmp(name, DM_FOLDER, strlen(DM_FOLDER)))
+		name += strlen(DM_FOLDER);
 	for (u32 i = 0; i < nr; i++)
 		if (!strcmp(list[i].name, name) || !strcmp(uuid_text(list[i].uuid), name))
 			return &list[i];

@@ -8,6 +8,8 @@
 
 #include "ctl.h"
 
+#define DM_FOLDER	"/dev/mapper/"	/* may stand before a name */
+
 #define DM_NAME_BYTES	128
 #define DM_PARAMS_BYTES	4096
 

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "find.h"
@@ -75,7 +76,10 @@ static int show(char *path, int as)
 			       uuid_text(found.volume[0].uuid));
 		r = CTL_OK;
 	} else if (as != 'u') {
-		ctl_error("%s carries no Terrace label", path);
+		if (access(path, R_OK))
+			ctl_error("%s: %s", path, strerror(errno));
+		else
+			ctl_error("%s carries no Terrace label", path);
 	}
 	find_free(&found);
 	return r;

@@ -40,7 +40,7 @@ check_eq "devices" "$(terracectl list --json | json "[d['device'] for d in o[0][
 says "^volume 'db' \([0-9a-f-]{36}\): .* on /dev/mapper/db, mode write$" status
 says "tier 0  optane slots +4 MiB of .* used .* reads, [0-9]+ writes" status db
 says "tier 1  hdd    shelves .* 2 free shelves" status db
-says "100.0 % of [0-9]+ reads since activation hit tier 0" status db
+says "100.0 % of [0-9]+ reads since activation hit tier 0" status /dev/mapper/db
 says "forecast: terraced does not drive it; terracectl top" status db
 disk=/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname db)
 check_eq "generation" "$(terracectl status --json db | json "o[0]['generation']")" "$(cat "$disk/generation")"
@@ -87,10 +87,11 @@ refuses 1 "no volume 'nodb' is active" which nodb
 refuses 1 "No such file" which ./nofile
 pass "which"
 umount /tmp/mounted
-says "" deactivate db
+says "" deactivate /dev/mapper/db
 [ ! -e /dev/mapper/db ] || die "/dev/mapper/db is still there"
 says "^db .* inactive " list
 says "" deactivate db
+refuses 1 "no device carries the label of a volume 'bd'" deactivate bd
 terracectl check --full "$fast" "$slow" > /dev/null || die "not sound after deactivate"
 check_eq "activate --json" "$(terracectl activate --json db | json "o['name'], o['active'], o['device'], o['waits_for']")" "('db', True, '/dev/mapper/db', None)"
 terracectl deactivate db
