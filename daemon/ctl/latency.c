@@ -125,7 +125,7 @@ void latency_print(FILE *out, const struct latency *l)
 		fprintf(out, "  by tier   no request was counted (terraced senses by %s; bpf counts a sample)\n", l->sense);
 	if (!any)
 		return;
-	fputs("  by tier      |1us      1ms       1s   |  requests of the drives, one in 16 counted\n", out);
+	fputs("  by tier      |1us      1ms       1s   |  of the drives, one in 16 counted\n", out);
 	for (u32 i = 0; i < l->nr_tiers * 2; i++)
 		if (sum_of(l->count[i / 2][i % 2]))
 			print_histogram(out, i / 2, i % 2, l->count[i / 2][i % 2]);

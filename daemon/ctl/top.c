@@ -18,7 +18,7 @@
 #include "sample.h"
 #include "term.h"
 
-#define BAR	20
+#define BAR	14
 
 /* One look: the kernel's counters, and what terraced says, if it runs. */
 struct frame {
@@ -27,11 +27,15 @@ struct frame {
 	struct latency latency;
 };
 
-static void print_bar(FILE *out, u64 used, u64 all)
+static void print_bar(FILE *out, const struct ctl_tier *tier)
 {
-	u32 n = all ? (u32)(used * BAR / all) : 0;
+	u32 n = tier->blocks ? (u32)(tier->used_blocks * BAR / tier->blocks) : 0;
 
 	fputc('[', out);
+	if (tier->missing) {
+		fprintf(out, "%s       ]", term_alarm("MISSING"));
+		return;
+	}
 	for (u32 i = 0; i < BAR; i++)
 		fputc(i < n ? '#' : '.', out);
 	fputc(']', out);
@@ -39,16 +43,15 @@ static void print_bar(FILE *out, u64 used, u64 all)
 
 static void print_tiers(FILE *out, const struct sample *s, const struct sample_rates *r)
 {
-	fputs("  tier class  kind                          used          of   reads/s  writes/s\n", out);
+	fputs("  tier class  kind                        used          of   reads/s  writes/s\n", out);
 	for (u32 t = 0; t < s->nr_tiers; t++) {
 		const struct ctl_tier *tier = &s->tier[t];
 
 		fprintf(out, "  %-4u %-6s %-7s ", t, class_name(tier->class), kind_name(tier->kind));
-		print_bar(out, tier->used_blocks, tier->blocks);
-		fprintf(out, " %5.1f %%  %10s  %8.0f  %8.0f%s\n",
+		print_bar(out, tier);
+		fprintf(out, " %5.1f %%  %10s  %8.0f  %8.0f\n",
 		       tier->blocks ? 100.0 * (double)tier->used_blocks / (double)tier->blocks : 0.0,
-		       size_text(tier->blocks), r->reads[t], r->writes[t],
-		       tier->missing ? term_alarm("  MISSING") : "");
+		       size_text(tier->blocks), r->reads[t], r->writes[t]);
 	}
 }
 
@@ -90,7 +93,7 @@ static void print_view(FILE *out, const struct sampler *sampler, const struct fr
 	       strcmp(b->mode, "write") ? term_alarm(b->mode) : b->mode, r.seconds);
 	print_tiers(out, b, &r);
 	if (r.hit_rate >= 0)
-		fprintf(out, "  hit rate  %5.1f %% of reads (fast tiers and promotion cache), %.0f packed reads/s\n",
+		fprintf(out, "  hit rate  %5.1f %% of reads (fast tiers, promotion cache), %.0f packed reads/s\n",
 		       100 * r.hit_rate, r.packed_reads);
 	else
 		fputs("  hit rate  no reads\n", out);
