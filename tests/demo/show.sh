@@ -13,6 +13,7 @@ PATH=$TERRACE_TREE/build:/usr/sbin:/sbin:$PATH
 
 KEYS=${KEYS:-50000}
 OPS=${OPS:-40000}
+REST=${REST:-30}		# seconds without load, after loading and at the end
 SKEW=0.2		# so much of all accesses go to the hottest x of the keys: x ^ SKEW
 ROUNDS="1 2 3 4"		# the hotspot moves before the 3rd
 FAST_MB=${FAST_MB:-24} QLC_MB=512 HDD_MB=512 VOLUME_MB=320
@@ -82,7 +83,7 @@ load_on() {
 	GOT[$name-load]=$RATE
 	printf '%-10s  loaded: %s a second\n' "$name" "$RATE"
 	# drives and daemons have time for what they do when nobody asks
-	sleep 30
+	sleep "$REST"
 	for round in $ROUNDS; do
 		read -ra before <<< "$("served_$name")"
 		# one key less: all ranks fall on other keys
@@ -190,7 +191,7 @@ on_terrace() {
 	load_on terrace /dev/mapper/db
 	sync -f $MOUNT
 	has_written terrace db
-	sleep 30
+	sleep "$REST"
 	kill -INT -- -$reporter
 	wait $reporter || die "no report: $(tail -1 $HERE/reporter)"
 	typed terracectl status db
@@ -231,7 +232,7 @@ page() {
 	mib "      written to the QLC, MiB" qlc
 	mib "      written to the disk, MiB" hdd
 	row "moved by the policy, MiB" "-" "-" "$(($(sum written_by_moves_bytes) / 1048576))"
-	row "data in packs to the room they take" "-" "-" "$SAVED"
+	row "data in packs to the room they take" "-" "-" "${SAVED:--}"
 	echo
 	echo "dm-cache takes two drives: what Terrace gains is the flash between them as well as what it places where."
 }
