@@ -280,7 +280,7 @@ void tr_control_add(struct terrace *tr)
 	struct tr_control *control = kzalloc(sizeof(*control), GFP_KERNEL);
 
 	if (!control)
-		return;
+		goto none;
 	kref_init(&control->users);
 	init_rwsem(&control->alive);
 	spin_lock_init(&control->lock);
@@ -300,11 +300,13 @@ void tr_control_add(struct terrace *tr)
 		.fops = &control_fops, .mode = 0600,
 	};
 	if (misc_register(&control->misc)) {
-		DMWARN("%s: no control device: orders cannot be given", tr->name);
 		control_put(control);
-		return;
+		goto none;
 	}
 	tr->control = control;
+	return;
+none:
+	DMWARN("%s: no control device: orders cannot be given", tr->name);
 }
 
 /* They find that the volume has gone. */
