@@ -7,6 +7,8 @@ static const struct tunable rows[] = {
 		"blocks of a full promotion run"),
 	TUNABLE(TUNABLE_DOUBLE, flush_tunables, hot_fraction, 0.5, 0.0, 1.0,
 		"share of a run that must be hot to promote it"),
+	TUNABLE(TUNABLE_DOUBLE, flush_tunables, neighbours, 0.6, 0.1, 2.0,
+		"share of 64 adjacent blocks that must be hot for the others to go up with one; above 1: never"),
 };
 TUNABLE_TABLE(flush_tunable_table, "flush", rows);
 

@@ -17,6 +17,7 @@
 struct flush_tunables {
 	uint32_t run_blocks;
 	double hot_fraction;
+	double neighbours;
 };
 
 extern const struct tunable_table flush_tunable_table;

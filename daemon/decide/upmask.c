@@ -30,6 +30,24 @@ static uint32_t bits(uint64_t word)
 	return (uint32_t)__builtin_popcountll(word);
 }
 
+uint32_t upmask_neighbours(struct upmask *up, const struct upmask *known, const struct upmask *fast,
+			   const struct upmask *packed, double share, uint32_t room)
+{
+	uint32_t added = 0;
+
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++) {
+		uint64_t mapped = fast->bits[w] | packed->bits[w], more;
+
+		if (!up->bits[w] || bits(mapped) < 32 ||
+		    bits((known->bits[w] | up->bits[w]) & mapped) < share * bits(mapped))
+			continue;
+		more = lowest(packed->bits[w] & ~up->bits[w], room - added);
+		up->bits[w] |= more;
+		added += bits(more);
+	}
+	return added;
+}
+
 void upmask_build(struct upmask_result *out, const struct upmask_input *in, uint32_t room)
 {
 	memset(out, 0, sizeof(*out));

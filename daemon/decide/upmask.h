@@ -52,6 +52,14 @@ static inline bool upmask_test(const struct upmask *m, uint32_t block)
 uint32_t upmask_count(const struct upmask *m);
 
 /*
+ * The rest of each word of @up of which enough is hot: chance decides which of its blocks have
+ * been read by now.  @known: what is hot; @mapped: what there is; @share of it must be known.
+ * Words with less than half their blocks mapped say too little.  How many were added, @room at most.
+ */
+uint32_t upmask_neighbours(struct upmask *up, const struct upmask *known, const struct upmask *fast,
+			   const struct upmask *packed, double share, uint32_t room);
+
+/*
  * @room: promotions that fit; pins come first and are not refused for lack of
  * room (the kernel reports *pending: no room* then), lower block numbers next.
  */

@@ -60,6 +60,20 @@ static void estimate(struct plan *p)
 	p->read_down = p->write_up;
 }
 
+/* Where most blocks are hot the others go up before each of them has cost slow reads of its own. */
+static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, struct plan *p)
+{
+	double share = e->c.tuning.flush.neighbours;
+	struct warmth_region warm;
+
+	if (!p->goes_up || share > 1 || warmth_look(&e->warmth, p->region, first_sight, &warm) < 0)
+		return;
+	for (uint32_t i = 0; first_sight && i < REGION_BLOCKS; i++)
+		if (warm.level[i] >= 0)
+			upmask_set(&warm.hot, i);
+	p->goes_up += upmask_neighbours(&p->up, &warm.hot, &p->fast, &p->slow, share, (uint32_t)(room - p->goes_up));
+}
+
 /* Plans the raise of blocks [@from, result) of @b, which are of one region. */
 static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t from, enum why why, struct plan *p,
 			    int *err)
@@ -77,6 +91,8 @@ static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t fr
 		upmask_set(&p->up, n);
 		p->goes_up++;
 	}
+	if (why == WHY_FLUSH)
+		add_neighbours(e, b->first_sight, room, p);
 	estimate(p);
 	return i;
 }

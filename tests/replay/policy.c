@@ -314,6 +314,30 @@ static bool is_skewed(const struct policy *p)
 			    shards_hit_rate(&p->shards, p->v->fast_total), p->v->fast_total);
 }
 
+/* The block, and where most around it are hot, those as well; how many went up. */
+static uint32_t raise_up(struct policy *p, uint64_t block, bool seen)
+{
+	uint64_t region = block / REGION_BLOCKS;
+	struct upmask_input in;
+	struct upmask up = { 0 };
+	struct region_heat h;
+	uint32_t n = volume_raise(p->v, block);
+
+	if (!n || p->flush_t.neighbours > 1)
+		return n;
+	look_closely(p, region, &h);
+	for (uint32_t i = 0; seen && i < REGION_BLOCKS; i++)
+		if (h.level[i] >= 0)
+			upmask_set(&h.hot, i);
+	volume_masks(p->v, region, &in);
+	upmask_set(&up, (uint32_t)(block % REGION_BLOCKS));
+	upmask_neighbours(&up, &h.hot, &in.fast, &in.packed, p->flush_t.neighbours, room(p));
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++)
+		if (upmask_test(&up, i) && upmask_test(&in.packed, i))
+			n += volume_raise(p->v, region * REGION_BLOCKS + i);
+	return n;
+}
+
 /* The cache's entries are judged together; the hot ones go up or stay, the others leave. */
 static void flush_cache(struct policy *p)
 {
@@ -329,7 +353,7 @@ static void flush_cache(struct policy *p)
 		uint32_t fits = room(p);
 
 		for (uint32_t i = 0; i < n && i < fits; i++)
-			p->flush_promotions += volume_raise(p->v, hot[i]);
+			p->flush_promotions += raise_up(p, hot[i], false);
 		/* Those that found no room wait for the demotion this causes. */
 		if (n > fits)
 			p->watermark.demoting = true;
@@ -349,7 +373,7 @@ static void slow_read(struct policy *p, uint64_t block)
 	if (p->c.first_sight &&
 	    admit_first_sight(&p->admit_t, (uint64_t)p->shards.accesses, p->v->blocks,
 			      shards_reuse(&p->shards), p->v->fast_used, p->v->fast_total)) {
-		p->first_sight_promotions += volume_raise(p->v, block);
+		p->first_sight_promotions += raise_up(p, block, true);
 		return;
 	}
 	if (!p->c.flush)

@@ -101,6 +101,33 @@ static void agrees_with_the_definition(void **state)
 	}
 }
 
+/* Of 64 adjacent blocks, 60 of them there, 36 are six tenths: the others go up with one of them, 35 are too few. */
+static void neighbours_follow_where_enough_is_hot(void **state)
+{
+	struct upmask fast = { 0 }, packed = { 0 }, known = { 0 }, up;
+	struct flush_tunables t;
+
+	(void)state;
+	tunable_defaults(&flush_tunable_table, &t);
+	fast.bits[3] = 0xffffull;			/* 16 blocks */
+	packed.bits[3] = ((1ull << 60) - 1) & ~0xffffull;	/* 44 */
+	packed.bits[4] = ~0ull;				/* as hot, but nothing of it goes up */
+	packed.bits[5] = known.bits[5] = 0x7fffffffull;	/* 31 blocks say too little */
+	known.bits[3] = known.bits[4] = (1ull << 35) - 1;
+	up = (struct upmask){ .bits[3] = 1ull << 20, .bits[5] = 1 };
+	assert_int_equal(upmask_neighbours(&up, &known, &fast, &packed, t.neighbours, 1000), 0);
+	assert_int_equal(upmask_count(&up), 2);
+	up.bits[3] = 1ull << 40;			/* going up makes it known: 36 */
+	assert_int_equal(upmask_neighbours(&up, &known, &fast, &packed, t.neighbours, 1000), 43);
+	assert_true(up.bits[3] == packed.bits[3]);
+	assert_int_equal(up.bits[4], 0);
+	assert_int_equal(up.bits[5], 1);
+	up.bits[3] = 1ull << 40;
+	assert_int_equal(upmask_neighbours(&up, &known, &fast, &packed, t.neighbours, 5), 5);
+	up.bits[3] = 1ull << 40;
+	assert_int_equal(upmask_neighbours(&up, &known, &fast, &packed, 0.7, 1000), 0);
+}
+
 /* Run 256: 128 hot are half of it, 127 are not; a short batch is its own run. */
 static void half_a_run_is_promoted_less_goes_back(void **state)
 {
@@ -126,6 +153,7 @@ int main(void)
 		cmocka_unit_test(each_kind_of_block_ends_where_it_should),
 		cmocka_unit_test(room_limits_promotion_but_not_pins_or_retention),
 		cmocka_unit_test(agrees_with_the_definition),
+		cmocka_unit_test(neighbours_follow_where_enough_is_hot),
 		cmocka_unit_test(half_a_run_is_promoted_less_goes_back),
 	};
 
