@@ -293,6 +293,17 @@ static void move(struct engine *e)
 	promote_epoch(e);
 }
 
+const char *engine_still(const struct engine *e)
+{
+	if (e->idle_because)
+		return e->idle_because;
+	if (e->now_ns < e->room_again_ns && !e->under_way)
+		return "the slow tier has no room";
+	if (!governor_allows_up(&e->governor) && !governor_allows_down(&e->governor))
+		return governor_reason_text(e->governor.down.reason);
+	return NULL;
+}
+
 static void upkeep(struct engine *e)
 {
 	int err;

@@ -98,7 +98,6 @@ struct order {
 	uint64_t cookie;	/* 0: free */
 	uint64_t decision;
 	struct plan plan;
-	bool no_room;		/* told to be pending */
 };
 
 #define GAIN_WAITS	8u
@@ -130,7 +129,7 @@ struct engine_stats {
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
 	uint64_t promoted_dead;
 	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
-	uint64_t held_by_budget, held_by_endurance, held_by_governor;
+	uint64_t held_by_budget, held_by_endurance, held_by_governor, held_by_room;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t written_bytes[TERRACE_MAX_RESULT_TIERS];
 };
@@ -147,6 +146,7 @@ struct engine {
 	uint32_t up, down;		/* tiers that moves go between */
 	uint64_t fast_blocks, fast_used;
 	const char *idle_because;	/* no moves at all, and why; NULL: they go on */
+	uint64_t room_again_ns;		/* until then nothing goes down: there was no room for it */
 
 	bool senses;			/* single blocks */
 	struct warmth warmth;
@@ -239,6 +239,9 @@ bool engine_hot(const struct engine *e, uint64_t block);
 /* The blocks stay on the fast tier, or come back to it, until they are let go or others need the room. */
 void engine_pin(struct engine *e, uint64_t block, uint64_t nr);
 void engine_unpin(struct engine *e, uint64_t block, uint64_t nr);
+
+/* Why no block moves at all now; NULL: nothing keeps them. */
+const char *engine_still(const struct engine *e);
 
 /* A dead file's, and no order is kept from raising them: how many do is counted.  @yes: false: they are in use again. */
 void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);

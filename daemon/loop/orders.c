@@ -3,7 +3,7 @@
  * Orders: from a plan to a move under way, from its result to what is learnt.
  *
  * Orders of a tick go out together, so that one flush serves them.  An order keeps its slot and
- * its share of the budgets until a final result; "no room" is not one.
+ * its share of the budgets until its result.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 
 #define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
 #define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
+#define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
 #define TRY_AGAIN	64	/* see orders_codec() */
 
 /* Of ordinary data, until results say more. */
@@ -62,6 +63,10 @@ static int afford(struct engine *e, const struct plan *p)
 	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down)) {
 		e->stats.held_by_endurance++;
 		return -EDQUOT;
+	}
+	if (p->mode != TERRACE_MOVE_RAISE && e->now_ns < e->room_again_ns) {
+		e->stats.held_by_room++;
+		return -EAGAIN;
 	}
 	if (!budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p))) {
 		e->stats.held_by_budget++;
@@ -346,14 +351,21 @@ static bool ordinary(int error)
 	return !error || error == -ENOENT || error == -EBUSY || error == -ENOSPC || error == -ECANCELED;
 }
 
+/* Final, as all results are. What makes room needs time: the janitor below, demotions above. */
+static void no_room(struct engine *e, const struct plan *p)
+{
+	e->stats.no_room++;
+	if (p->mode == TERRACE_MOVE_RAISE)
+		e->watermark.demoting = true;
+	else
+		e->room_again_ns = e->now_ns + NO_ROOM_NS;
+}
+
 static void ended(struct engine *e, struct order *o, const struct terrace_result *r)
 {
 	note(e, o->decision, r);
-	if (r->status == TERRACE_RESULT_NO_ROOM) {
-		e->stats.no_room += !o->no_room;
-		o->no_room = true;
-		return;
-	}
+	if (r->status == TERRACE_RESULT_NO_ROOM)
+		no_room(e, &o->plan);
 	count(e, &o->plan, r);
 	pay(e, &o->plan, r);
 	compare(e, &o->plan, r);

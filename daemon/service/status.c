@@ -92,6 +92,7 @@ static struct json_object *limits_json(const struct engine *e)
 	number(o, "held_by_budget", e->stats.held_by_budget);
 	number(o, "held_by_endurance", e->stats.held_by_endurance);
 	number(o, "held_by_governor", e->stats.held_by_governor);
+	number(o, "held_by_room", e->stats.held_by_room);
 	text(o, "promotions", governor_reason_text(g->up.reason));
 	text(o, "demotions", governor_reason_text(g->down.reason));
 	flag(o, "promotions_allowed", governor_allows_up(g));
@@ -234,7 +235,7 @@ static struct json_object *volume_json(const struct driver *d)
 	struct json_object *o = json_object_new_object();
 
 	text(o, "name", d->name);
-	text(o, "nothing_moves_because", e->idle_because);
+	text(o, "nothing_moves_because", engine_still(e));
 	flag(o, "claimed", e->claimed);
 	text(o, "summaries", e->port->aged ? "mapped" : "region by region");
 	flag(o, "evaluation", e->c.evaluate);

@@ -35,7 +35,7 @@ struct sim {
 
 	int submit_error;	/* the next submits fail with it */
 	int order_error;	/* the next orders end with it */
-	bool no_room;		/* orders stay pending */
+	bool no_room;		/* orders find none */
 	bool gone;
 	bool knows_claims, claimed, blind, tells_where;
 	bool samples;		/* what regions hold; odd ones do not shrink */
@@ -44,7 +44,7 @@ struct sim {
 	double slow_fill;	/* share of the slow tier in use */
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
-	uint32_t submits, most_queued, pending;
+	uint32_t submits, most_queued;
 	char log[8192];
 };
 
@@ -241,7 +241,7 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 
 	if (s->gone)
 		return -ENODEV;
-	if ((s->queued && s->waited++ < s->delay) || (s->no_room && s->queued == s->pending))
+	if (s->queued && s->waited++ < s->delay)
 		return 0;
 	s->waited = 0;
 	for (; n < most && n < s->queued; n++) {
@@ -251,6 +251,7 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 		};
 		if (s->no_room) {
 			out[n].status = TERRACE_RESULT_NO_ROOM;
+			out[n].error = -ENOSPC;
 		} else if (s->order_error) {
 			out[n].status = TERRACE_RESULT_FAILED;
 			out[n].error = s->order_error;
@@ -258,9 +259,6 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 			sim_carry_out(s, &s->queue[n], &out[n]);
 		}
 	}
-	s->pending = s->no_room ? s->queued : 0;
-	if (s->no_room)
-		return (int)n;
 	s->queued -= n;
 	memmove(s->queue, s->queue + n, s->queued * sizeof(s->queue[0]));
 	return (int)n;
@@ -360,6 +358,16 @@ static inline void sim_access(struct sim *s, uint64_t block, bool write)
 			.block = block, .count = 1, .op = write ? PORT_WRITE : PORT_READ,
 			.where = s->tells_where ? fast ? PORT_FAST : PORT_SLOW : PORT_UNKNOWN,
 		};
+}
+
+/* How often @what stands in @text. */
+static inline uint32_t times(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+		n++;
+	return n;
 }
 
 static inline int sim_tick(struct sim *s)
