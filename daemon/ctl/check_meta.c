@@ -182,6 +182,18 @@ static void compare_bits(struct check *c, const struct trees *trees, const u64 *
 	print_bits(c, trees, state, from, first + TERRACE_MBIT_BITS);
 }
 
+/* A clean stop copies its last generation over the lazy mirror's only one, if they stand
+ * at the same place. The power went in between; the next activation copies it anew.
+ */
+static bool was_being_copied(const struct check *c, const struct metadata *meta)
+{
+	const struct tr_super *last = c->vol.primary.super;
+
+	return meta->lazy && last && last->flags & TERRACE_SUPER_CLEAN &&
+	       last->generation > meta->super->generation &&
+	       !((last->generation ^ meta->super->generation) & 1);
+}
+
 void check_meta_bitmap(struct check *c, const struct trees *trees)
 {
 	const struct tr_super *super = trees->super;
@@ -196,7 +208,11 @@ void check_meta_bitmap(struct check *c, const struct trees *trees)
 		if (!r)
 			r = tr_mbit_decode(block, bits, i * TERRACE_MBIT_BITS, super->generation,
 					   super->volume_uuid);
-		if (r)
+		if ((r == -ESTALE || r == -EBADMSG) && was_being_copied(c, trees->meta))
+			note(&c->findings, where("%s: block %llu of meta bitmap %u (meta block %llu)",
+						 trees->meta->dev->path, i, parity, at),
+			     "of a copy that a crash cut off; the next activation copies it anew");
+		else if (r)
 			problem(&c->findings, where("%s: block %llu of meta bitmap %u (meta block %llu)",
 						    trees->meta->dev->path, i, parity, at),
 				"%s", decode_strerror(r));
