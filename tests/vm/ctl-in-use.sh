@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl's offline commands leave devices alone that are mounted, stacked or part of an active volume, and work on them afterwards.
+# terracectl's offline commands leave devices alone that are mounted, stacked or part of an active volume, and work on them afterwards; boot assembles a volume by its labels.
 # vm: mode=functional memory=1G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -58,3 +58,56 @@ says "^/dev/mapper/vol$" activate "${VOL_DRIVES[@]}"
 cmp -n $((4 << 20)) "$VOL" /dev/shm/data
 says "" deactivate vol
 pass "dump, restore and salvage of what a volume has written"
+
+# ---- boot: udev reads labels, what it asks systemd for activates the volume; run here as systemd would
+"$TERRACE_TREE/scripts/install" install /tmp/dest /usr/local none > /tmp/installed
+for folder in lib usr; do cp -a "/tmp/dest/$folder/." "/$folder/"; done
+mkdir -p /run/udev
+/lib/systemd/systemd-udevd --daemon 2> /dev/null
+properties=
+# appears DEVICE: its properties
+appears() {
+	echo add > "/sys/class/block/$(basename "$(readlink -f "$1")")/uevent"
+	udevadm settle
+	properties=$(udevadm info --query=property "--name=$(readlink -f "$1")")
+}
+# what systemd would be asked to start
+wanted() { sed -n 's/^SYSTEMD_WANTS=//p' <<< "$properties"; }
+# starts UNIT: its command, %i filled in
+starts() {
+	local file=/lib/systemd/system/${1%%@*}@.service i=${1#*@}
+	read -ra command <<< "$(sed -n "s,^ExecStart=,,p" "$file" | sed "s/%i/${i%.*}/")"
+	"${command[@]}" > /dev/shm/said 2>&1 || die "${command[*]} ended with $?: $(cat /dev/shm/said)"
+}
+state() { terracectl list --json | json "o[0]['state']"; }
+uuid=$(terracectl list --json | json "o[0]['uuid']")
+appears "$fast"
+grep -qx "TERRACE_VOLUME=$uuid" <<< "$properties" || die "udev knows of $fast: $properties"
+grep -qx "ID_FS_TYPE=terrace_member" <<< "$properties"
+number=$(cat "/sys/class/block/$(basename "$(readlink -f "$fast")")/dev")
+check_eq "wanted" "$(wanted)" "terrace-activate@$number.service terrace-last-resort@$uuid.timer"
+# the other one is not there yet: nothing is active, nothing has failed
+slow_label=/dev/shm/slow.label
+dd if="${VOL_DRIVES[1]}" of=$slow_label bs=4k count=2 iflag=direct status=none
+dd if=/dev/zero of="${VOL_DRIVES[1]}" bs=4k count=2 oflag=direct status=none
+starts "terrace-activate@$number.service"
+check_eq "state" "$(state)" incomplete
+# nor does it come: after 30 seconds without it
+starts "terrace-last-resort@$uuid.service"
+grep -q "tier 1: is missing" /dev/shm/said || die "said $(cat /dev/shm/said)"
+says "MISSING" status vol
+terracectl deactivate vol
+# it comes after all
+dd if=$slow_label of="${VOL_DRIVES[1]}" bs=4k count=2 oflag=direct status=none
+appears "${VOL_DRIVES[1]}"
+for unit in $(wanted); do [[ $unit != *.service ]] || starts "$unit"; done
+check_eq "state" "$(state)" active
+cmp -n $((4 << 20)) "$VOL" /dev/shm/data
+# late units, and the volume's own device, change nothing
+starts "terrace-activate@$number.service"
+starts "terrace-last-resort@$uuid.service"
+appears "$VOL"
+check_eq "wanted by a volume" "$(wanted)" ""
+says "" deactivate vol
+udevadm control --exit
+pass "boot"
