@@ -178,9 +178,7 @@ blank
 terracectl create db "${tiers[@]}" --yes --force > /dev/null
 dd if=/dev/shm/data of=/dev/mapper/db bs=1M oflag=direct status=none
 goes_on deactivate db
-at=$(terracectl dump --json super /dev/ram/fast /dev/ram/slow | json "[i for i in o['items'] if i['item'] == 'label'][0]['meta_start'] + [i for i in o['items'] if i['item'] == 'superblock' and i['role'] == 'primary' and i['current']][0]['copy']")
-# the newer superblock and a copy of a label
-dd if=/dev/urandom of=/dev/ram/fast bs=4k seek="$at" count=1 oflag=direct status=none
+# a copy of a label
 dd if=/dev/urandom of=/dev/ram/slow bs=4k count=1 oflag=direct status=none
 for d in fast slow; do dd if=/dev/ram/$d of=/dev/shm/$d.damaged bs=1M iflag=direct conv=sparse status=none; done
 before_repair() {
