@@ -125,18 +125,18 @@ device_reads() {
 	if [ "$2" ]; then bar "… fast drive's" "$fast" reads "$2"; else figure "… fast drive's" "$fast" reads; fi
 }
 evicted() {
-	local k
+	local k fast
 	mkdrive fastd ram 1024 lbs=4096 powercut=off cache=off
 	mkdrive slowd ram 2048 lbs=4096 powercut=off cache=off
 	VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
 	vol_format --tier "optane:slots:atomic=/dev/mapper/fastd" --tier "hdd:shelves:atomic=/dev/mapper/slowd" --overcommit 64T
 	vol_up stream_kb=0 cache_mb=0
-	jobs --bs=64k --size=8m --rw=write --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+	jobs --bs=64k --size=12m --rw=write --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
 	for ((k = 0; k < 64; k++)); do
-		from_ram orders /dev/terrace/vol sweep $((k << 18)) 2 append tier_down=1 codec=lz4 > /dev/shm/swept || die "sweep: $(cat /dev/shm/swept)"
+		from_ram orders /dev/terrace/vol sweep $((k << 18)) 3 append tier_down=1 codec=lz4 > /dev/shm/swept || die "sweep: $(cat /dev/shm/swept)"
 	done
 	from_ram dmsetup message vol 0 checkpoint
-	echo "# evicted: 128 regions with a pack each, two at every TiB of 64; each of 64 reads asks for another pack"
+	echo "# evicted: 192 regions with a pack each, three at every TiB of 64; each of 64 reads asks for another pack"
 	device_reads "index known" 0 jobs --bs=4k --size=4k --rw=read
 	from_ram dmsetup message vol 0 evict_indexes
 	device_reads "index evicted" 64 jobs --bs=4k --size=4k --rw=read
@@ -145,10 +145,16 @@ evicted() {
 	from_ram dmsetup message vol 0 evict_indexes
 	from_ram dmsetup message vol 0 evict
 	device_reads "index and map evicted" "" jobs --bs=4k --size=4k --rw=read
-	# as much memory as half of the indexes need, beside the rest
+	# Less memory than the indexes need: those that were not read for the longest time are gone.
+	jobs --bs=4k --size=4k --rw=read
+	jobs --bs=4k --size=4k --offset=5m --rw=read
+	jobs --bs=4k --size=4k --offset=9m --rw=read
+	figure "… all indexes and regions in memory" "$(vol_get memory)" bytes
 	from_ram dmsetup message vol 0 set memory_mb=1
 	sleep 1
-	device_reads "memory_mb=1" "" jobs --bs=4k --size=4k --rw=read
+	fast=$(drive_get fastd reads)
+	device_reads "memory_mb=1, not read for long" "" jobs --bs=4k --size=4k --rw=read
+	[ $(($(drive_get fastd reads) - fast)) -gt 0 ] || die "a memory limit of 1 MiB evicted no index: $(vol_get memory) bytes in memory"
 	figure "… in memory" "$(vol_get memory)" bytes
 	vol_down
 	rmdrive fastd
