@@ -72,6 +72,7 @@ int tr_tune_change(struct terrace *tr, const char *word)
 		tr_janitor_kick(tr);	/* its marks may have moved */
 	tr_flight_changed(tr);
 	tr_trim_kick(tr);
+	tr_memory_check(tr);		/* its limit may be lower */
 	tr_throttle_update(tr);
 	return wrong ? -EINVAL : 0;
 }
