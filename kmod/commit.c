@@ -110,8 +110,9 @@ static void round_return(struct terrace *tr, struct round *r)
 	j->tiers |= r->tiers;
 	j->timer_armed = true;
 	spin_unlock_irq(&j->lock);
-	if (tr_writable(tr))
-		mod_delayed_work(tr->commit_wq, &j->timer_work, tr_commit_delay(tr));
+	if (tr_writable(tr))	/* commit_ms may be a minute, and a stop waits for this */
+		mod_delayed_work(tr->commit_wq, &j->timer_work,
+				 min_t(unsigned long, tr_commit_delay(tr), HZ));
 }
 
 /* --- 3: flushing tiers ----------------------------------------------------- */

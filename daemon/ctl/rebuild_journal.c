@@ -117,8 +117,12 @@ void rb_read_journal(struct map_reader *m)
 	const struct metadata *other = rb_other_copy(rb->vol);
 	int r = journal_read(&m->journal, rb->vol->meta);
 
-	if (m->rb->borrowed && !m->journal.nr_blocks && !r)
-		r = -ESTALE;	/* nothing shows that this ring goes with that superblock */
+	/* Nothing shows that this ring goes with that superblock; but from one that says
+	 * CLEAN the mark was taken before the first record that followed.
+	 */
+	if (m->rb->borrowed && !m->journal.nr_blocks && !r &&
+	    !(m->rb->super->flags & TERRACE_SUPER_CLEAN))
+		r = -ESTALE;
 
 	if (other && !other->lazy) {
 		struct metadata copy = *other;

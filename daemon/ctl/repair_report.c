@@ -132,7 +132,10 @@ void repair_report(struct repair *rp)
 	rb_runs(rb, false, report_run, rp);
 	if (rp->from_shelves && rp->map.have_map)
 		compare_with_map(rp);
-	if (rb->first_lost && !rp->json)
+	if (rb->first_lost && rb->last_lost < rb->first_lost && !rp->json)
+		printf("note: the journal may lack records from %llu on: blocks that the map has nowhere may have been written\n",
+		       rb->first_lost);
+	else if (rb->first_lost && !rp->json)
 		printf("note: the journal lacks records %llu-%llu: blocks that the map has nowhere may have been written\n",
 		       rb->first_lost, rb->last_lost);
 	if (rb->torn_end && !rp->json)

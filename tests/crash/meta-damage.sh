@@ -159,3 +159,22 @@ said=$(terracectl salvage --to /dev/shm/salvaged --map /dev/shm/salvaged.json "$
 check_eq "salvage's exit status ($said)" $status 1
 grep -q "unmapped blocks: zeros; blocks may have been written after" <<< "$said" || die "no metadata are left without the fast drive: $said"
 pass "the lazy mirror is complete at any time"
+
+# the newest superblock of a volume that was stopped cleanly: the lazy mirror has it, and its mark says that nothing followed
+rmdrive fast
+rmdrive slow
+vol_ram 32 256
+vol_format
+vol_up
+dd if=/dev/urandom of=/dev/shm/stopped bs=1M count=4 status=none
+dd if=/dev/shm/stopped of="$VOL" bs=64k oflag=direct,dsync status=none
+vol_down
+for copy in 0 1; do
+	dd if="${VOL_DRIVES[0]}" of=/dev/shm/super bs=4k skip=$((META + copy)) count=1 iflag=direct status=none
+	printf damage | dd of="${VOL_DRIVES[0]}" bs=4k seek=$(((META + copy) * 4096 + 500)) oflag=seek_bytes conv=notrunc,fsync status=none
+	said=$(terracectl repair --dry-run "${VOL_DRIVES[@]}" 2>&1) || die "superblock $copy: $said"
+	[[ $said = *"nothing lost"* ]] || die "superblock $copy: $said"
+	dd if=/dev/shm/super of="${VOL_DRIVES[0]}" bs=4k seek=$((META + copy)) oflag=direct conv=notrunc,fsync status=none
+done
+vol_check
+pass "either superblock of a volume that was stopped cleanly may be lost"
