@@ -7,8 +7,8 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}		# another seed, other cuts
-LIMIT=${LIMIT:-60}	# seconds, shared by the phases
-LEAST=${LEAST:-24}		# cuts; fewer is a failure: something hangs or crawls
+LIMIT=${LIMIT:-40}	# seconds, shared by the phases
+LEAST=${LEAST:-16}		# cuts; fewer is a failure: something hangs or crawls
 MB=(64 320)		# small, so that the journal wraps and the fast drive overflows
 cuts=0
 

@@ -8,7 +8,7 @@
 
 set -eu
 cd "$(dirname "$0")/../.."
-work=build/fuzz seconds=${FUZZ_SECONDS:-5}
+work=build/fuzz seconds=${FUZZ_SECONDS:-3}
 names=("$@")
 [ $# -gt 0 ] || names=(label super map bitmap owners journal pack)
 mkdir -p "$work"
