@@ -5,8 +5,9 @@
 #
 # db_bench with records of 1,016 bytes. Reads are direct, so that the page cache of a
 # machine with more memory than data does not answer them; writes are buffered and
-# logged. Mixes A, B, C, E, F are YCSB's shares with db_bench's skewed keys; D, which reads
-# what was written last, it does not have. Beside each figure (x - slow) / (fast - slow).
+# logged. Mixes A, B, C, E are YCSB's shares by mixgraph: a power law over keys that lie
+# scattered. F is updaterandom, whose keys db_bench draws uniformly; D, which reads what was
+# written last, it does not have. Beside each figure (x - slow) / (fast - slow).
 # FS=, SYSTEMS=, KEYS=, OPS= from the environment.
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
@@ -22,9 +23,10 @@ SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache terrace}
 FS=${FS:-xfs ext4}
 KEYS=${KEYS:-300000}
 OPS=${OPS:-10000}
-SKEW=${SKEW:-15}		# db_bench's read_random_exp_range: keys by e^(-15 u)
+SKEW=${SKEW:-0.2}		# the hottest x of the keys get x ^ SKEW of the accesses
 LOAD=db
 DIR=/dev/shm/db
+DIST_A=$(awk -v n="$KEYS" -v b="$SKEW" 'BEGIN { print n ^ -b }')
 declare -A GOT
 
 need_cmd db_bench
@@ -45,10 +47,11 @@ db() {
 	[ "$RATE" ] || die "db_bench $run printed no rate: $(tail -3 /dev/shm/db.said)"
 }
 
-mix() {	# NAME RUN ARG...
-	local name=$1
-	shift
-	db "$@" --reads="$OPS" --read_random_exp_range="$SKEW"
+mix() {	# NAME GET PUT SEEK ARG...
+	local name=$1 get=$2 put=$3 seek=$4
+	shift 4
+	db mixgraph --reads="$OPS" --mix_get_ratio="$get" --mix_put_ratio="$put" --mix_seek_ratio="$seek" --mix_max_scan_len=100 \
+		--value_theta=1000 --value_sigma=0 --value_k=0 --key_dist_a="$DIST_A" --key_dist_b="$SKEW" "$@"
 	GOT[$fs-$s-$name]=$RATE
 }
 
@@ -64,13 +67,14 @@ run_on() {	# FS SYSTEM
 	db fillrandom
 	GOT[$fs-$s-load]=$RATE
 	db waitforcompaction
-	# warms up what it measures next: other keys of the same skew
-	mix warm readrandom --seed=1
-	mix C readrandom
-	mix B readrandomwriterandom --readwritepercent=95
-	mix A readrandomwriterandom --readwritepercent=50
-	mix F updaterandom
-	mix E seekrandom --seek_nexts=50
+	# warms up what it measures next: the same keys are hot, others are drawn
+	mix warm 1 0 0 --seed=1
+	mix C 1 0 0
+	mix B 0.95 0.05 0
+	mix A 0.5 0.5 0
+	mix E 0 0.05 0.95
+	db updaterandom --reads="$OPS"
+	GOT[$fs-$s-F]=$RATE
 	umount $DIR
 	[ "$s" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$fs.json"; daemon_stop; }
 	system_down "$s"
@@ -81,10 +85,10 @@ for fs in ${FS//,/ }; do
 	for s in ${SYSTEMS//,/ }; do
 		run_on "$fs" "$s"
 		printf '%-5s %-10s' "$fs" "$s"
-		for name in load C B A F E; do printf '  %s %7s' $name "${GOT[$fs-$s-$name]}"; done
+		for name in load C B A E F; do printf '  %s %7s' $name "${GOT[$fs-$s-$name]}"; done
 		echo "  operations a second"
 	done
-	for name in load C B A F E; do
+	for name in load C B A E F; do
 		for s in ${SYSTEMS//,/ }; do figure "$fs $name; $s" "${GOT[$fs-$s-$name]}" "a second"; done
 		fast=${GOT[$fs-fast-$name]:-} slow=${GOT[$fs-slow-$name]:-} ours=${GOT[$fs-terrace-$name]:-}
 		if [ -z "$fast" ] || [ -z "$slow" ] || [ -z "$ours" ] || [ "$fast" -le "$slow" ]; then continue; fi
