@@ -65,7 +65,7 @@ rmram slow
 vol_ram 208 416
 vol_format
 vol_up stream_kb=0 janitor_high=1000 janitor_low=990 trim_ms=1
-seq 1 30000000 | head -c $((REGIONS * REGION)) > /dev/shm/data || true
+/usr/bin/python3 -ISc 'import sys; [sys.stdout.buffer.write(b"%08d" % block * 512) for block in range(int(sys.argv[1]))]' $((REGIONS * REGION / 4096)) > /dev/shm/data
 dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct status=none
 state() { from_ram orders /dev/terrace/vol show "$1"; }
 order() { from_ram orders /dev/terrace/vol move "$@" > /dev/shm/order; }
