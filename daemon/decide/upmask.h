@@ -53,7 +53,7 @@ uint32_t upmask_count(const struct upmask *m);
 
 /*
  * The rest of each word of @up of which enough is hot: chance decides which of its blocks have
- * been read by now.  @known: what is hot; @mapped: what there is; @share of it must be known.
+ * been read by now.  @known: what is hot; @share of what there is, @fast and @packed, must be.
  * Words with less than half their blocks mapped say too little.  How many were added, @room at most.
  */
 uint32_t upmask_neighbours(struct upmask *up, const struct upmask *known, const struct upmask *fast,
@@ -61,7 +61,7 @@ uint32_t upmask_neighbours(struct upmask *up, const struct upmask *known, const 
 
 /*
  * @room: promotions that fit; pins come first and are not refused for lack of
- * room (the kernel reports *pending: no room* then), lower block numbers next.
+ * room (the kernel's result is NO_ROOM then), lower block numbers next.
  */
 void upmask_build(struct upmask_result *out, const struct upmask_input *in, uint32_t room);
 
