@@ -211,7 +211,7 @@ $(BUILD)/bpf/vmlinux.h:
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
-#: make check         unit, VM, crash and fuzz tests: under 25 minutes on 2 cores
+#: make check         unit, VM, crash and fuzz tests: half an hour on 2 cores
 check: setup
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run all
@@ -229,7 +229,7 @@ check-debug: setup
 #: make check-seeded  defects put into the product, each to be caught by a test: two hours
 check-seeded: setup
 	$(Q)tests/seeded/run
-#: make demo          RocksDB on a disk alone, behind dm-cache, on Terrace: one page, under 10 minutes; in a virtual
+#: make demo          RocksDB on a disk alone, behind dm-cache, on Terrace: one page; in a virtual
 #:                    machine, or with HOST=1 on this one, where root may load modules
 demo: setup
 	$(Q)scripts/setup --demo $(if $(HOST),--kernel $(shell uname -r))
