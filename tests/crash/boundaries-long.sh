@@ -30,18 +30,14 @@ MIB=2048		# sectors
 
 # lay NAME: drives, a volume on them that is up, a new ledger
 lay() {
-	local params=() atomic=atomic d
+	local params=() atomic=atomic
 	DRIVES=(fast:64 slow:448)
 	case $1 in
 	sync)	DRIVES=(fast:64 next:64 slow:448) ;;
 	apart)	DRIVES=(meta:16 fast:64 slow:448) ;;
 	torn)	params=(atom=512) atomic=noatomic ;;
 	esac
-	VOL_DRIVES=()
-	for d in "${DRIVES[@]}"; do
-		mkdrive "${d%:*}" ram "${d#*:}" lbs=4096 group=pc seed="$SEED" "${params[@]}"
-		VOL_DRIVES+=("/dev/mapper/${d%:*}")
-	done
+	vol_models "$SEED" "${DRIVES[@]}" "${params[@]}"
 	DRIVES=("${DRIVES[@]%:*}")
 	local tiers=(--tier "optane:slots:$atomic=/dev/mapper/fast" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size 200M)
 	case $1 in
@@ -184,4 +180,5 @@ for layout in "${layouts[@]}"; do
 	strike
 done
 for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0} cuts"; done
+[ "$cuts" -gt 0 ] || die "no cut in $LIMIT seconds"
 pass "$cuts cuts at flushes and FUA writes"

@@ -39,7 +39,7 @@ lay() {
 	BLOCKS=4096
 	[ "$1" != tight ] || BLOCKS=8192
 	# slow enough that writes end while others, and flushes, are under way
-	local params=(write_lat=200us flush_lat=3ms channels=8) atomic=atomic d fast
+	local params=(write_lat=200us flush_lat=3ms channels=8) atomic=atomic fast
 	DRIVES=(fast:32 slow:448)
 	case $1 in
 	sync)	DRIVES=(fast:32 next:32 slow:448) ;;
@@ -50,11 +50,7 @@ lay() {
 	uncached) params+=(cache=off) ;;
 	esac
 	echo 384m > $RECORD
-	VOL_DRIVES=()
-	for d in "${DRIVES[@]}"; do
-		mkdrive "${d%:*}" ram "${d#*:}" lbs=4096 group=pc seed="$SEED" "${params[@]}"
-		VOL_DRIVES+=("/dev/mapper/${d%:*}")
-	done
+	vol_models "$SEED" "${DRIVES[@]}" "${params[@]}"
 	DRIVES=("${DRIVES[@]%:*}")
 	fast=(--tier "optane:slots:$atomic=/dev/mapper/fast")
 	SHELVES=1 LEAST=1		# tiers that orders move down to

@@ -4,6 +4,7 @@
 #
 # vol_ram FAST_MB SLOW_MB		RAM disks as drives: fast, no power cut
 # vol_drives FAST_MB SLOW_MB [KEY=VALUE...]	drive models that lose power together
+# vol_models SEED NAME:MB... [KEY=VALUE...]	the same, as many as there are names
 # vol_format [ARG...]			terracectl format of them (default: optane + hdd, atomic)
 # vol_table [OPTION...]			print the table line, with options
 # vol_up [OPTION...], vol_down		create and remove it; vol_up loads the module
@@ -47,6 +48,18 @@ vol_drives() {
 	mkdrive fast ram "$fast" lbs=4096 group=pc "$@"
 	mkdrive slow ram "$slow" lbs=4096 group=pc "$@"
 	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/slow)
+}
+
+vol_models() {
+	local seed=$1 word d params=()
+	shift
+	VOL_DRIVES=()
+	for word; do [[ $word != *=* ]] || params+=("$word"); done
+	for d; do
+		[[ $d != *=* ]] || continue
+		mkdrive "${d%:*}" ram "${d#*:}" lbs=4096 group=pc seed="$seed" "${params[@]}"
+		VOL_DRIVES+=("/dev/mapper/${d%:*}")
+	done
 }
 
 # ---- the volume ----
