@@ -36,6 +36,7 @@ struct port_tier {
 	uint64_t blocks;
 	uint64_t free_shelves;	/* of kind shelves */
 	bool missing;
+	bool avoided;		/* to be left: the tunable avoid_tiers */
 };
 
 /* Counters run since the volume was activated. */
@@ -136,6 +137,7 @@ struct sense {
 	void (*close)(struct sense *sense);
 	/* Reads by this thread heat nothing, until further notice.  NULL: cannot be told apart. */
 	void (*ignore)(struct sense *sense, uint32_t thread, bool yes);
+	const int *ignored;	/* maps of bpf/compacting.bpf.h, through which it can also be told at once; NULL: none */
 	const char *name;
 	uint32_t sampling;	/* one access in so many is told ... */
 	bool slow_always;	/* ... but every slow read */

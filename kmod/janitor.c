@@ -19,6 +19,7 @@
 
 #define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
 #define SCAN_LIMIT	65536	/* regions looked at to find them */
+#define AGAIN_MOST	6		/* log2 of the seconds between passes in vain on an idle volume */
 #define LOCKED_CHUNKS	256	/* chunks looked at in one go under tier->lock */
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
 
@@ -50,9 +51,9 @@ static bool over(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id
 }
 
 /* May blocks of @tier go down to @below? From homes only to shelves. */
-static bool takes_from(const struct tr_tier *below, const struct tr_tier *tier)
+static bool takes_from(struct terrace *tr, const struct tr_tier *below, const struct tr_tier *tier)
 {
-	if (below->missing)
+	if (below->missing || !(tr_space_open(tr) >> below->number & 1))
 		return false;
 	return below->kind == TERRACE_KIND_SHELVES ||
 	       (below->kind == TERRACE_KIND_HOME && tier->kind == TERRACE_KIND_SLOTS &&
@@ -190,7 +191,8 @@ static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier
 
 	end = candidate + find_candidates(tr, from->number, candidate);
 	/* The last free shelves are for cleaning. */
-	while (moved < need && tr_writable(tr) && tr_shelf_may_open(to, TR_APPEND_WRITES)) {
+	while (moved < need && tr_writable(tr) && takes_from(tr, to, from) &&
+	       tr_shelf_may_open(to, TR_APPEND_WRITES)) {
 		m = fill_batch(tr, from, to, need - moved, &next, end, move);
 		if (!m)
 			break;
@@ -244,7 +246,7 @@ static s64 home_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *
 	for (i = 0; i < TR_ORDER_BATCH; i++)
 		batch[i] = &order[i];
 	end = candidate + find_candidates(tr, from->number, candidate);
-	while (moved < need && tr_writable(tr) && !tr_home_full(to)) {
+	while (moved < need && tr_writable(tr) && takes_from(tr, to, from) && !tr_home_full(to)) {
 		m = fill_orders(tr, from, to, need - moved, &next, end, order);
 		if (!m)
 			break;
@@ -266,9 +268,11 @@ static void settle(struct terrace *tr)
 
 /* --- cleaning ---------------------------------------------------------------------- */
 
-static bool shelves_low(const struct tr_tier *tier)
+/* One that is to be left is not cleaned, which would be writing to it. */
+static bool shelves_low(struct terrace *tr, const struct tr_tier *tier)
 {
 	return tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
+	       tr_space_open(tr) >> tier->number & 1 &&
 	       READ_ONCE(tier->free_shelves) <
 	       tr_shelves_kept(tier) + SHELF_LOW;
 }
@@ -349,7 +353,7 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	s64 moved;
 
 	/* Two rounds without a move: what is left is in use or pinned. */
-	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(below, tier) && idle < 2 &&
+	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(tr, below, tier) && idle < 2 &&
 	       may_go_on(tr)) {
 		if (below->kind == TERRACE_KIND_HOME)
 			moved = home_round(tr, tier, below, candidate);
@@ -378,7 +382,7 @@ static bool has_work(struct terrace *tr)
 	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(&tr->tier[t]))
+		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(tr, &tr->tier[t]))
 			return true;
 	return false;
 }
@@ -396,7 +400,7 @@ static void janitor_fn(struct work_struct *work)
 	for (t = 0; candidate && move && t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
 
-		for (idle = 0; shelves_low(tier) && idle < 2 && may_go_on(tr);)
+		for (idle = 0; shelves_low(tr, tier) && idle < 2 && may_go_on(tr);)
 			idle = made(clean_round(tr, tier), &progress) ? 0 : idle + 1;
 		if (!over(tr, tier, TR_TUNE_JANITOR_HIGH))
 			continue;
@@ -407,6 +411,7 @@ static void janitor_fn(struct work_struct *work)
 	tr_work_normally();
 	kfree(move);
 	kvfree(candidate);
+	WRITE_ONCE(tr->janitor_vains, progress ? 0 : tr->janitor_vains + 1);
 	if (!progress) {
 		WRITE_ONCE(tr->janitor_looked, looked);
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
@@ -445,13 +450,27 @@ static bool rests(struct terrace *tr)
 /* Not work_busy(): the last lines of a pass, with its verdict given, are no pass. */
 void tr_janitor_kick(struct terrace *tr)
 {
-	if (READ_ONCE(tr->stopping) || READ_ONCE(tr->janitor_busy) || !wanted(tr) || rests(tr))
+	if (READ_ONCE(tr->stopping) || READ_ONCE(tr->janitor_busy) || !wanted(tr))
 		return;
+	/* This may be the last kick: nothing need be written ever after. Each pass kicks once
+	 * more when it ends, so on an idle volume they come ever less often.
+	 */
+	if (rests(tr)) {
+		queue_delayed_work(tr->meta_wq, &tr->janitor_again,
+				   HZ << min_t(u32, READ_ONCE(tr->janitor_vains), AGAIN_MOST));
+		return;
+	}
 	WRITE_ONCE(tr->janitor_busy, true);
 	queue_work(tr->meta_wq, &tr->janitor_work);
+}
+
+static void again_fn(struct work_struct *work)
+{
+	tr_janitor_kick(container_of(work, struct terrace, janitor_again.work));
 }
 
 void tr_janitor_init(struct terrace *tr)
 {
 	INIT_WORK(&tr->janitor_work, janitor_fn);
+	INIT_DELAYED_WORK(&tr->janitor_again, again_fn);
 }

@@ -84,23 +84,32 @@ static u32 get_from(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n, 
 	}
 }
 
-/* Places for up to @n blocks from @block on: from the fastest tier that has some,
- * for a stream from the first that is not of slots. Returns how many.
- */
-static u32 get_place(struct terrace *tr, u64 block, u32 n, bool stream, u8 *t, u64 *index)
+/* Where streams go, of @tiers (bits): to the first that is not of slots. */
+static u32 stream_tier(const struct terrace *tr, u32 tiers)
 {
-	u32 got, k;
+	u32 k = tr->stream_tier;
 
-	if (stream && tr->stream_tier < tr->nr_tiers) {
-		*t = tr->stream_tier;
-		got = get_from(tr, &tr->tier[*t], block, n, index);
+	while (k < tr->nr_tiers && (!(tiers >> k & 1) || tr->tier[k].missing ||
+				    tr->tier[k].kind == TERRACE_KIND_SLOTS))
+		k++;
+	return k;
+}
+
+static u32 get_from_tiers(struct terrace *tr, u32 tiers, u64 block, u32 n, bool stream, u8 *t,
+			  u64 *index)
+{
+	u32 got, k = stream ? stream_tier(tr, tiers) : tr->nr_tiers;
+
+	if (k < tr->nr_tiers) {
+		*t = k;
+		got = get_from(tr, &tr->tier[k], block, n, index);
 		if (got)
 			return got;
 	}
 	for (k = 0; k < tr->nr_tiers; k++) {
 		struct tr_tier *tier = &tr->tier[k];
 
-		if (tier->missing)
+		if (tier->missing || !(tiers >> k & 1))
 			continue;
 		*t = k;
 		got = get_from(tr, tier, block, n, index);
@@ -108,6 +117,22 @@ static u32 get_place(struct terrace *tr, u64 block, u32 n, bool stream, u8 *t, u
 			return got;
 	}
 	return 0;
+}
+
+/*
+ * Places for up to @n blocks from @block on: from the fastest tier that has some, for a
+ * stream from the first that is not of slots. Returns how many. From those that are
+ * avoided only when the others are full: none being ready there now is waited for.
+ */
+static u32 get_place(struct terrace *tr, u64 block, u32 n, bool stream, u8 *t, u64 *index)
+{
+	u32 avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS);
+	u32 got = get_from_tiers(tr, ~avoid, block, n, stream, t, index);
+
+	if (likely(got || !avoid))
+		return got;
+	avoid &= tr_space_open(tr);
+	return avoid ? get_from_tiers(tr, avoid, block, n, stream, t, index) : 0;
 }
 
 /* A running move leaves out what is written while it runs. */

@@ -163,42 +163,83 @@ void tr_order_snapshot(struct tr_order_state *s)
 	}
 }
 
+static void goes_up(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
+{
+	if (s->avoid >> ask->tier_up & 1)
+		s->refused = true;
+	else
+		tr_bit_set(s->up, i);
+}
+
 /* Home, from faster tiers; and a merge empties the packs into homes. */
 static void classify_home(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
 {
 	u64 block = (s->move.number << TERRACE_REGION_SHIFT) + i;
 	bool wanted = tr_bit(ask->up, i) && !tr_bit(s->slow, i);
 	bool live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
+	bool leaves = tr_avoids(s, s->place[i]);
 	u32 t = placed ? tr_place_tier(s->place[i]) : 0;
 
 	if (wanted) {
-		if ((live && !placed) || (placed && !live && t > ask->tier_up))
-			tr_bit_set(s->up, i);
+		if ((live && !placed) || (placed && !live && (t > ask->tier_up || leaves)))
+			goes_up(s, ask, i);
 		return;
 	}
-	if (placed && tr_bit(s->move.stay, i))
+	if (placed && tr_bit(s->move.stay, i) && !leaves)
 		return;
 	if (placed && live && ask->mode == TERRACE_MOVE_APPEND)
 		tr_bit_set(s->drop, i);
 	else if (block < s->home->data_blocks &&
-		 (live ? ask->mode == TERRACE_MOVE_MERGE : placed && t < ask->tier_down))
+		 (live ? ask->mode == TERRACE_MOVE_MERGE : placed && (t < ask->tier_down || leaves)))
 		tr_bit_set(s->into, i);
+}
+
+/*
+ * RAISE off a tier that is to be left. What is live in packs there gets a slot that needs no
+ * pack; a clean slot there is given back, the pack has the block. Pins and marks say which
+ * tiers are fast or slow enough, not that one that is to be left is. false: none of these.
+ */
+static bool classify_leaving(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
+{
+	u64 pack = TR_NO_PLACE;
+	u32 k;
+
+	if (!s->avoid || ask->mode != TERRACE_MOVE_RAISE || !tr_bit(ask->up, i))
+		return false;
+	for (k = 0; s->pack[i] && k < s->nr_refs; k++)
+		if (s->ref[k].id == s->pack[i])
+			pack = s->ref[k].place;
+	if (tr_avoids(s, pack)) {
+		tr_bit_set(s->unpack, i);
+		goes_up(s, ask, i);
+	} else if (tr_avoids(s, s->place[i])) {
+		if (s->pack[i])
+			tr_bit_set(s->drop, i);
+		else
+			goes_up(s, ask, i);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 static void classify_block(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
 {
 	bool wanted = tr_bit(ask->up, i) && (!tr_bit(s->slow, i) || ask->mode == TERRACE_MOVE_DROP);
 	bool live = s->pack[i], placed = s->place[i] != TR_NO_PLACE;
+	bool leaves = tr_avoids(s, s->place[i]);
 	u32 t = placed ? tr_place_tier(s->place[i]) : 0;
 
+	if (classify_leaving(s, ask, i))
+		return;
 	if (wanted && ask->mode != TERRACE_MOVE_DROP) {
-		if ((live && !placed) || (placed && !live && t > ask->tier_up))
-			tr_bit_set(s->up, i);
+		if ((live && !placed) || (placed && !live && (t > ask->tier_up || leaves)))
+			goes_up(s, ask, i);
 		if (s->merge && live)
 			tr_bit_set(s->into, i);
 		return;
 	}
-	if (placed && tr_bit(s->move.stay, i)) {
+	if (placed && tr_bit(s->move.stay, i) && !leaves) {
 		if (s->merge && live)
 			tr_bit_set(s->into, i);
 		return;
@@ -207,7 +248,8 @@ static void classify_block(struct tr_order_state *s, const struct terrace_move *
 	case TERRACE_MOVE_APPEND:
 	case TERRACE_MOVE_MERGE:
 		/* Loose on tier_down already: only a merge has something else to do there. */
-		if ((placed && !live && t < ask->tier_down + (ask->mode == TERRACE_MOVE_MERGE)) ||
+		if ((placed && !live &&
+		     (leaves || t < ask->tier_down + (ask->mode == TERRACE_MOVE_MERGE))) ||
 		    (s->merge && live))
 			tr_bit_set(s->into, i);
 		else if (placed && live)
@@ -301,12 +343,16 @@ static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 		tr_space_put(tr, &tr->tier[0], tr_place_index(s->index_place), s->header_blocks);
 }
 
-/* A pack nobody took away yet: there was no journal room, or no page since. */
+/* A pack nobody took away yet: there was no journal room, or no page since. Or one with
+ * a copy of its index on a tier that is to be left.
+ */
 static bool has_dead_pack(const struct tr_order_state *s)
 {
 	u32 i, k;
 
 	for (k = 0; k < s->nr_refs; k++) {
+		if (tr_avoids(s, s->ref[k].index_place))
+			return true;
 		for (i = 0; i < BLOCKS && s->pack[i] != s->ref[k].id; i++)
 			;
 		if (i == BLOCKS)
@@ -366,10 +412,14 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	u32 tiers;
 	int err;
 
+	s->avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS);
+	if (mode_packs(ask->mode) && order->chunk == TR_ANY_CHUNK && s->avoid >> ask->tier_down & 1)
+		return -ENOSPC;
 	tr_order_snapshot(s);
 	classify(tr, s, ask);
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
-		return has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
+		return s->refused ? -ENOSPC :
+		       has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
 	if (ask->flags & TERRACE_MOVE_ADVISE) {
 		result->down = tr_bits_count(s->into);
 		result->up = tr_bits_count(s->up);

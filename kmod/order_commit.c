@@ -82,8 +82,8 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 		ok++;
 		if (tr_leaf_get(&region->leaf, i) == TR_NO_PLACE)
 			tr_bit_set(masked, i);
-		else if (s->pack[i] && (tr_bit(s->move.stay, i) ||
-					(tr_bit(ask->up, i) && !tr_bit(s->slow, i))))
+		else if (s->pack[i] && !tr_avoids(s, s->place[i]) &&
+			 (tr_bit(s->move.stay, i) || (tr_bit(ask->up, i) && !tr_bit(s->slow, i))))
 			tr_bit_set(kept, i);
 		else
 			tr_bit_set(gone, i);
@@ -144,6 +144,23 @@ static u32 commit_home__f(struct terrace *tr, struct tr_order_state *s, struct t
 	return used;
 }
 
+/* Out of its pack, and off the clean slot that it may have had: as a write does. Credits used. */
+static u32 commit_unpacked__f(struct terrace *tr, struct tr_order_state *s, u32 i,
+			      struct terrace_result *result)
+{
+	struct tr_region *region = s->move.region;
+	u32 used;
+
+	if (!unchanged__f(s, tr_region_packs(region), i)) {
+		result->raced++;
+		return 0;
+	}
+	used = tr_region_map__f(tr, region, i, 1, s->fresh[i]);
+	s->fresh[i] = TR_NO_PLACE;
+	result->up++;
+	return used;
+}
+
 static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct terrace_result *result)
 {
 	struct tr_region *region = s->move.region;
@@ -151,6 +168,10 @@ static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct ter
 	u32 i, k, used = 0;
 
 	for (i = 0; i < BLOCKS; i++) {
+		if (s->fresh[i] != TR_NO_PLACE && tr_bit(s->unpack, i)) {
+			used += commit_unpacked__f(tr, s, i, result);
+			continue;
+		}
 		if (s->fresh[i] == TR_NO_PLACE || !tr_bit(s->up, i))
 			continue;
 		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
@@ -191,6 +212,18 @@ static u32 commit_drop__f(struct terrace *tr, struct tr_order_state *s, struct t
 		used += tr_packed__f(tr, region, s->pack[i], i, n);
 		result->dropped += n;
 	}
+	return used;
+}
+
+/* Copies of indexes on tiers that are to be left: the packs have the originals. Credits used. */
+static u32 drop_copies__f(struct terrace *tr, struct tr_order_state *s)
+{
+	struct tr_packs *packs = tr_region_packs(s->move.region);
+	u32 k, used = 0;
+
+	for (k = 0; packs && s->avoid && k < packs->nr; k++)
+		if (tr_avoids(s, packs->pack[k].index_place))
+			used += tr_pack_drop_copy__f(tr, s->move.region, &packs->pack[k]);
 	return used;
 }
 
@@ -249,6 +282,7 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 		used += commit_up__f(tr, s, result);
 		used += commit_drop__f(tr, s, result);
 		used += tr_packs_drop_dead__f(tr, region);
+		used += drop_copies__f(tr, s);
 		packs = tr_region_packs(region);
 		result->packs = packs ? packs->nr : 0;
 	}

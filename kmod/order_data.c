@@ -193,7 +193,7 @@ static void copy_index(struct terrace *tr, struct tr_order_state *s)
 	u64 index;
 
 	s->index_place = TR_NO_PLACE;
-	if (tier->kind != TERRACE_KIND_SLOTS || tier->missing)
+	if (tier->kind != TERRACE_KIND_SLOTS || tier->missing || s->avoid & 1)
 		return;
 	got = tr_space_get(tr, tier, n, &index);
 	if (got && got < n) {

@@ -26,6 +26,9 @@ struct tr_order_state {
 	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
 	void *header;
 	u32 header_bytes, header_blocks;
+	u32 avoid;			/* tiers that are to be left, bits (tunable avoid_tiers) */
+	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
+	bool refused;			/* blocks would go up to one of these */
 	bool merge;
 	struct tr_tier *home;		/* down means there, as they are; NULL: into a pack */
 	bool taken;			/* the made pack became part of the region */
@@ -65,6 +68,11 @@ static inline u32 tr_bits_count(const u64 *map)
 static inline struct tr_tier *tier_of(struct terrace *tr, u64 place)
 {
 	return &tr->tier[tr_place_tier(place)];
+}
+
+static inline bool tr_avoids(const struct tr_order_state *s, u64 place)
+{
+	return place != TR_NO_PLACE && s->avoid >> tr_place_tier(place) & 1;
 }
 
 static inline bool tr_bits_none(const u64 *map)

@@ -59,6 +59,21 @@ u32 tr_pack_add__f(struct terrace *tr, struct tr_region *region, const struct tr
 	return 1;
 }
 
+u32 tr_pack_drop_copy__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack)
+{
+	struct tr_record record = {
+		.type = TERRACE_RECORD_INDEX_DROP, .nr = pack->index_blocks,
+		.block = region->number, .new = pack->index_place, .old = pack->id,
+	};
+
+	lockdep_assert_held(&region->lock);
+	tr_region_record__f(tr, region, &record);
+	write_seqcount_begin(&region->seq);
+	tr_packs_index(tr_region_packs(region), pack->id, TR_NO_PLACE, 0);
+	write_seqcount_end(&region->seq);
+	return 1;
+}
+
 static u32 drop__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack)
 {
 	struct tr_record record = {
@@ -67,15 +82,8 @@ static u32 drop__f(struct terrace *tr, struct tr_region *region, const struct tr
 	};
 	u32 credits = 1;
 
-	if (pack->index_place != TR_NO_PLACE) {
-		struct tr_record index = {
-			.type = TERRACE_RECORD_INDEX_DROP, .nr = pack->index_blocks,
-			.block = region->number, .new = pack->index_place, .old = pack->id,
-		};
-
-		tr_region_record__f(tr, region, &index);
-		credits++;
-	}
+	if (pack->index_place != TR_NO_PLACE)
+		credits += tr_pack_drop_copy__f(tr, region, pack);
 	tr_region_record__f(tr, region, &record);
 	write_seqcount_begin(&region->seq);
 	tr_packs_drop(tr_region_packs(region), pack->id);

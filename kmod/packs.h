@@ -33,6 +33,8 @@ u32 tr_region_find_pack(const struct tr_region *region, u32 i, u32 n, struct tr_
 u32 tr_pack_add__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack);
 /* Drops every pack that has no live block. */
 u32 tr_packs_drop_dead__f(struct terrace *tr, struct tr_region *region);
+/* INDEX_DROP: the pack stays, and its index is read from its header. */
+u32 tr_pack_drop_copy__f(struct terrace *tr, struct tr_region *region, const struct tr_pack *pack);
 /* Blocks are live in pack @id and nowhere else; their places are given up. At
  * most @n credits.
  */

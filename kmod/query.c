@@ -14,6 +14,28 @@ static void set_bit_if(__u64 *map, u32 i, bool on)
 		map[i / 64] |= 1ull << (i % 64);
 }
 
+/* What is on tier @t alone. */
+static void fill_tier__f(struct tr_region *region, u32 t, struct terrace_region *out)
+{
+	struct tr_packs *packs = tr_region_packs(region);
+	u32 i, k;
+	u64 place;
+
+	lockdep_assert_held(&region->lock);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		place = tr_leaf_get(&region->leaf, i);
+		set_bit_if(out->present, i, place != TR_NO_PLACE);
+		set_bit_if(out->fast, i, place != TR_NO_PLACE && tr_place_tier(place) == t);
+		k = tr_packs_find(packs, i);
+		set_bit_if(out->packed, i, k != TR_NO_PACK && tr_place_tier(packs->pack[k].place) == t);
+	}
+	for (k = 0; packs && k < packs->nr; k++) {
+		out->nr_packs += tr_place_tier(packs->pack[k].place) == t;
+		out->copies += packs->pack[k].index_place != TR_NO_PLACE &&
+			       tr_place_tier(packs->pack[k].index_place) == t;
+	}
+}
+
 static void fill_packs(struct terrace_region *out, const struct tr_packs *packs)
 {
 	u32 k;
@@ -36,12 +58,28 @@ static void fill_codecs(struct terrace *tr, struct terrace_region *out)
 		tr_index_peek(tr, out->pack_id[k], &nr, &out->pack_codec[k]);
 }
 
-static void fill_region(struct terrace *tr, u64 number, struct terrace_region *out)
+static void fill_everywhere__f(struct terrace *tr, struct tr_region *region,
+			       struct terrace_region *out)
 {
-	struct tr_region *region;
-	struct tr_packs *packs;
+	struct tr_packs *packs = tr_region_packs(region);
 	u64 place;
 	u32 i;
+
+	lockdep_assert_held(&region->lock);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
+		place = tr_leaf_get(&region->leaf, i);
+		set_bit_if(out->present, i, place != TR_NO_PLACE);
+		set_bit_if(out->fast, i, place != TR_NO_PLACE &&
+			   tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SLOTS);
+		set_bit_if(out->packed, i, tr_packs_find(packs, i) != TR_NO_PACK);
+	}
+	fill_packs(out, packs);
+}
+
+static void fill_region(struct terrace *tr, u64 number, const struct terrace_regions *ask,
+			struct terrace_region *out)
+{
+	struct tr_region *region;
 
 	tr_reserve_wait(tr);
 	region = tr_region_get(tr, number, false);
@@ -52,18 +90,14 @@ static void fill_region(struct terrace *tr, u64 number, struct terrace_region *o
 	if (IS_ERR_OR_NULL(region))
 		return;
 	spin_lock_irq(&region->lock);
-	packs = tr_region_packs(region);
-	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
-		place = tr_leaf_get(&region->leaf, i);
-		set_bit_if(out->present, i, place != TR_NO_PLACE);
-		set_bit_if(out->fast, i, place != TR_NO_PLACE &&
-			   tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SLOTS);
-		set_bit_if(out->packed, i, tr_packs_find(packs, i) != TR_NO_PACK);
-	}
-	fill_packs(out, packs);
+	if (ask->flags & TERRACE_REGIONS_TIER)
+		fill_tier__f(region, ask->tier, out);
+	else
+		fill_everywhere__f(tr, region, out);
 	spin_unlock_irq(&region->lock);
 	tr_region_put(region);
-	fill_codecs(tr, out);
+	if (!(ask->flags & TERRACE_REGIONS_TIER))
+		fill_codecs(tr, out);
 }
 
 int tr_query_regions(struct terrace *tr, void __user *arg)
@@ -76,7 +110,9 @@ int tr_query_regions(struct terrace *tr, void __user *arg)
 
 	if (copy_from_user(&ask, arg, sizeof(ask)))
 		return -EFAULT;
-	if (ask.flags || ask.reserved || ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
+	if (ask.flags & ~TERRACE_REGIONS_TIER || ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
+		return -EINVAL;
+	if (ask.flags & TERRACE_REGIONS_TIER ? ask.tier >= tr->nr_tiers : ask.tier)
 		return -EINVAL;
 	if (ask.first >= tr_nr_regions(tr))
 		return -ERANGE;
@@ -86,7 +122,7 @@ int tr_query_regions(struct terrace *tr, void __user *arg)
 	to = u64_to_user_ptr(ask.regions);
 	ask.nr = min_t(u64, ask.nr, tr_nr_regions(tr) - ask.first);
 	for (k = 0; k < ask.nr && !err; k++) {
-		fill_region(tr, ask.first + k, one);
+		fill_region(tr, ask.first + k, &ask, one);
 		err = copy_to_user(&to[k], one, sizeof(*one)) ? -EFAULT : 0;
 	}
 	kfree(one);

@@ -15,6 +15,8 @@
 
 #include "terrace.h"
 
+#define ALL_TIERS	(~0u)
+
 static u32 chunk_memory(const struct tr_chunk *chunk)
 {
 	return PAGE_SIZE + sizeof(*chunk) + (chunk->stale ? TR_CHUNK_WORDS * sizeof(u64) : 0);
@@ -444,12 +446,14 @@ struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier)
 
 static bool room_is_there(struct terrace *tr)
 {
-	u32 t;
+	u32 t, open;
 
 	if (READ_ONCE(tr->journal.starved))
 		return false;	/* the journal says when */
+	open = tr_space_open(tr);
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (READ_ONCE(tr->tier[t].nr_ready) || READ_ONCE(tr->tier[t].shelf[TR_APPEND_WRITES]))
+		if (open >> t & 1 && (READ_ONCE(tr->tier[t].nr_ready) ||
+				      READ_ONCE(tr->tier[t].shelf[TR_APPEND_WRITES])))
 			return true;
 	return false;
 }
@@ -511,14 +515,15 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 	return n;
 }
 
-bool tr_space_tight(struct terrace *tr)
+/* Is there no room on any of @tiers (bits)? */
+static bool tiers_tight(struct terrace *tr, u32 tiers)
 {
 	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
 
-		if (tier->missing)
+		if (tier->missing || !(tiers >> t & 1))
 			continue;
 		/* What is being trimmed comes back (trim.c). */
 		if (READ_ONCE(tier->trimming) || READ_ONCE(tier->trimming_shelf))
@@ -536,6 +541,24 @@ bool tr_space_tight(struct terrace *tr)
 			return false;
 	}
 	return true;
+}
+
+bool tr_space_tight(struct terrace *tr)
+{
+	return tiers_tight(tr, ALL_TIERS);
+}
+
+/* Homes do not count: whether a block finds its own free says nothing of the others. */
+u32 tr_space_open(struct terrace *tr)
+{
+	u32 avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS), t, others = 0;
+
+	if (likely(!avoid))
+		return ALL_TIERS;
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (!(avoid >> t & 1) && tr->tier[t].kind != TERRACE_KIND_HOME)
+			others |= BIT(t);
+	return tiers_tight(tr, others) ? ALL_TIERS : ~avoid;
 }
 
 /* --- set-up ------------------------------------------------------------------------ */

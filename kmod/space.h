@@ -166,6 +166,11 @@ struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier);
 void tr_space_exit(struct terrace *tr, struct tr_tier *tier);
 /* Free blocks that map() may still take from slots / from shelves. */
 bool tr_space_tight(struct terrace *tr);
+/*
+ * The tiers, as bits, that new blocks may go to: all but those that are avoided (tunable
+ * avoid_tiers), as long as there is room on these, or will be as soon as it is made ready.
+ */
+u32 tr_space_open(struct terrace *tr);
 
 /* The append stream of a shelves tier. Never sleeps; 0: no open shelf ready. */
 u32 tr_shelf_get(struct terrace *tr, struct tr_tier *tier, enum tr_appender who, u32 n,

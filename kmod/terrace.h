@@ -474,8 +474,10 @@ struct terrace {
 	struct list_head order_areas;	/* idle */
 	struct work_struct checkpoint_work;
 	struct work_struct janitor_work;
+	struct delayed_work janitor_again;	/* kicked while it rests: afterwards */
 	bool janitor_busy;		/* queued or running */
 	unsigned long janitor_next;	/* not before, after it could do nothing */
+	u32 janitor_vains;		/* passes in a row that could do nothing */
 	bool janitor_looked;		/* then: a tier was at its mark */
 	u64 janitor_vain;		/* releases when it could do nothing; 0: never yet */
 	u64 janitor_hand;		/* region the janitor looks at next */

@@ -13,12 +13,14 @@
  * and sends them the deferred way, which does not ask again.
  */
 #include <linux/delay.h>
+#include <linux/sched/stat.h>
 
 #include "io.h"
 #include "sense.h"
 
 #define ONE		1024		/* a whole share */
 #define SHELVES_LOW	2		/* free, above the reserve: ROOM event */
+#define GIVE_WAY_US	5
 #define SCARCE_SHELVES	8		/* free, above the reserve: from here on the delay grows */
 
 static u32 fullness(struct terrace *tr, const struct tr_tier *tier)
@@ -95,14 +97,15 @@ void tr_work_normally(void)
 }
 
 /*
- * Not cond_resched(): whoever was woken while this worker slept may stand behind it, for a
- * waker is put in front, and is looked for at the next tick only, 4 ms later. However
- * little of the CPU is ours, after a few dozen microseconds of it they stand in front.
+ * Not cond_resched(), nor schedule(): whoever was woken while this worker slept may stand
+ * behind it, for a waker is put in front by some milliseconds of its share, which at nice 19
+ * are dozens of microseconds, and several workers that wake together use theirs up one after
+ * the other. Who sleeps for a moment leaves the CPU to whoever waits for it.
  */
 void tr_give_way(void)
 {
-	if (task_nice(current) > 0)
-		schedule();
+	if (task_nice(current) > 0 && !single_task_running())
+		usleep_idle_range(GIVE_WAY_US, 2 * GIVE_WAY_US);
 	else
 		cond_resched();
 }

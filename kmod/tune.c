@@ -21,6 +21,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
 	[TR_TUNE_TRIM_MS]	= { "trim_ms", 0, 3600000, 0 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
+	[TR_TUNE_AVOID_TIERS]	= { "avoid_tiers", 0, 255, 0 },
 	[TR_TUNE_ORDERS_TIER0]	= { "orders_tier0", 1, 8, 2 },
 	[TR_TUNE_ORDERS_TIER1]	= { "orders_tier1", 1, 8, 2 },
 	[TR_TUNE_ORDERS_TIER2]	= { "orders_tier2", 1, 8, 2 },
@@ -74,5 +75,6 @@ int tr_tune_change(struct terrace *tr, const char *word)
 	tr_trim_kick(tr);
 	tr_memory_check(tr);		/* its limit may be lower */
 	tr_throttle_update(tr);
+	tr_room_made(tr);		/* a tier may be open again */
 	return wrong ? -EINVAL : 0;
 }

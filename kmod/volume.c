@@ -260,6 +260,9 @@ static void free_volume(struct terrace *tr)
 	tr_stop(tr);
 	if (tr->commit_wq)
 		destroy_workqueue(tr->commit_wq);
+	/* Last: any of these may have looked at `stopping` just before, and kicked. */
+	if (tr->refill_work.func)
+		cancel_delayed_work_sync(&tr->janitor_again);
 	if (tr->checkpoint_wq)
 		destroy_workqueue(tr->checkpoint_wq);
 	if (tr->io_wq)
@@ -344,6 +347,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	WRITE_ONCE(tr->stopping, true);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
+	cancel_delayed_work_sync(&tr->janitor_again);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
 	cancel_delayed_work_sync(&tr->trim_work);

@@ -101,7 +101,20 @@
  *
  * EXACT STATE. TERRACE_IOC_REGIONS fills an array of struct terrace_region
  * for consecutive regions: bitmaps of where each block is. It may read map
- * pages; up to 256 at once.
+ * pages; up to 256 at once. With flag TIER it says what is on `tier`: `fast`
+ * are the blocks that have their place there, `packed` those that are live in
+ * packs there, nr_packs counts these packs, and `copies` the indexes of packs
+ * that have a copy there.
+ *
+ * A TIER THAT IS TO BE LEFT. While the tunable avoid_tiers has the bit of a
+ * tier, nothing new goes there as long as another has room: no write, no index
+ * copy, nothing of the janitor's; an order whose target it is, or would be for
+ * a block in `up`, ends with NO_ROOM. Orders take blocks off it that would else
+ * stay: in APPEND and MERGE those not in `up` that are there, pinned or not,
+ * however slow it is; in RAISE those in `up`, pinned, dead or not, which go to
+ * tier_up even if it is slower. Of these, what is live in packs on such a tier
+ * gets slots that need no pack, and clean slots there are given back. Orders of
+ * a region drop the copies of indexes that are there.
  *
  * RANGES. TERRACE_IOC_RANGE pins or hints [block, block + nr), struct
  * terrace_range. PIN_FAST: whatever is ordered, the janitor and all orders
@@ -150,6 +163,7 @@
 #define TERRACE_FEATURE_RANGES		(1ull << 4)
 #define TERRACE_FEATURE_EVENTS		(1ull << 5)
 #define TERRACE_FEATURE_CLAIM		(1ull << 6)
+#define TERRACE_FEATURE_AVOID		(1ull << 7)	/* avoid_tiers, TERRACE_REGIONS_TIER */
 
 struct terrace_hello {
 	__u32	bytes;				/*   0: in: of this structure */
@@ -306,16 +320,18 @@ struct terrace_region {
 	__u16	pack_live[8];			/* 408: live blocks */
 	__u16	pack_blocks[8];			/* 424: of the run on the shelf */
 	__u64	pack_id[8];			/* 440 */
-	__u64	reserved;			/* 504 */
+	__u64	copies;				/* 504: 0 without TIER */
 };						/* 512 */
+
+#define TERRACE_REGIONS_TIER		(1u << 0)
 
 struct terrace_regions {
 	__u64	first;				/*   0: region */
 	__u32	nr;				/*   8: out: filled */
 	__u32	region_bytes;			/*  12: sizeof(struct terrace_region) */
 	__u64	regions;			/*  16: struct terrace_region[nr] */
-	__u32	flags;				/*  24 */
-	__u32	reserved;			/*  28 */
+	__u32	flags;				/*  24: TERRACE_REGIONS_* */
+	__u32	tier;				/*  28: 0 without TIER */
 };						/*  32 */
 
 /* --- ranges -------------------------------------------------------------- */

@@ -44,6 +44,17 @@ int control_open(const struct dm_volume *v, struct terrace_hello *hello)
 	return -EPROTO;
 }
 
+static int ask_regions(int fd, struct terrace_regions *ask)
+{
+	u32 nr = ask->nr;
+
+	if (!ioctl(fd, TERRACE_IOC_REGIONS, ask) && ask->nr == nr)
+		return 0;
+	ctl_error("region %llu: cannot ask where its blocks are: %s", (unsigned long long)ask->first,
+		  strerror(errno));
+	return -EIO;
+}
+
 int control_regions(int fd, u64 first, u32 nr, struct terrace_region *region)
 {
 	struct terrace_regions ask = {
@@ -51,11 +62,17 @@ int control_regions(int fd, u64 first, u32 nr, struct terrace_region *region)
 		.regions = (uintptr_t)region,
 	};
 
-	if (!ioctl(fd, TERRACE_IOC_REGIONS, &ask) && ask.nr == nr)
-		return 0;
-	ctl_error("region %llu: cannot ask where its blocks are: %s", (unsigned long long)first,
-		  strerror(errno));
-	return -EIO;
+	return ask_regions(fd, &ask);
+}
+
+int control_region_on(int fd, u64 number, u32 tier, struct terrace_region *region)
+{
+	struct terrace_regions ask = {
+		.first = number, .nr = 1, .region_bytes = sizeof(*region),
+		.regions = (uintptr_t)region, .flags = TERRACE_REGIONS_TIER, .tier = tier,
+	};
+
+	return ask_regions(fd, &ask);
 }
 
 const char *const block_where_word[NR_BLOCK_WHERE] = { "nowhere", "fast", "fast+packed", "packed", "shelf" };

@@ -14,6 +14,9 @@ int control_open(const struct dm_volume *v, struct terrace_hello *hello);
 /* Where the blocks of @nr regions from @first on are. 0, or -errno after a message. */
 int control_regions(int fd, u64 first, u32 nr, struct terrace_region *region);
 
+/* What region @number has on @tier: see TERRACE_REGIONS_TIER. */
+int control_region_on(int fd, u64 number, u32 tier, struct terrace_region *region);
+
 enum block_where { BLOCK_NOWHERE, BLOCK_FAST, BLOCK_BOTH, BLOCK_PACKED, BLOCK_LOOSE, NR_BLOCK_WHERE };
 
 extern const char *const block_where_word[NR_BLOCK_WHERE];	/* for programs */

@@ -2,29 +2,30 @@
 /*
  * terracectl evacuate: everything off a tier, and nothing new onto it.
  *
- * Off slots: the whole volume is pinned slow, so that neither new writes nor
- * promotions go there, then every region is ordered down; regions that were
- * written meanwhile are ordered again. Interrupted, the pin is taken back and
- * the volume works as before; the same call goes on with what is left. Pins
- * end with the activation, so a crash leaves nothing behind.
- *
- * Off shelves: every region with packs is packed anew onto another tier.
+ * The volume is told to avoid the tier (tunable avoid_tiers): from then on new
+ * blocks go elsewhere as long as there is room, and orders take off it what is
+ * there. Each region that has something there is ordered away, again and again
+ * until a round finds none. Interrupted, or without room, the volume works as
+ * before; what was moved stays moved, and the same call goes on. The tunable
+ * ends with the activation, so a crash leaves nothing behind.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "args.h"
+#include "interrupt.h"
 #include "move.h"
 #include "names.h"
+#include "sysfs.h"
 #include "tally.h"
 #include "term.h"
 
-#define ROUNDS	8	/* as often a volume may be written to faster than it is moved */
+#define ROUNDS		8	/* without progress: written to faster than it is emptied */
+#define SETTLE_TENTHS	100	/* s/10 until what has left is free */
 
 struct evacuate {
 	const struct dm_volume *volume;
@@ -34,108 +35,191 @@ struct evacuate {
 	struct move_target target;
 	struct tally tally;
 	u64 next;		/* region */
-	u64 left;		/* blocks that were there in this round */
+	u64 left;		/* blocks that were there in this round, and packs and copies of indexes */
 };
 
-static bool of_slots(const struct evacuate *e)
+static u32 kind_of(const struct evacuate *e, u32 tier)
 {
-	return e->tiers[e->from].kind == TERRACE_KIND_SLOTS;
+	return e->tiers[tier].kind;
+}
+
+/* ---- the tunable ----------------------------------------------------------------------------- */
+
+#define AVOID_TIERS	VOLUME_FOLDER "/tune/avoid_tiers"
+
+static u32 avoided(const struct evacuate *e)
+{
+	return (u32)sysfs_number(0, AVOID_TIERS, e->volume->minor);
+}
+
+static int avoid(const struct evacuate *e, bool on)
+{
+	u32 bit = 1u << e->from, tiers = avoided(e);
+	char path[96], value[16];
+	int r;
+
+	snprintf(path, sizeof(path), AVOID_TIERS, e->volume->minor);
+	snprintf(value, sizeof(value), "%u", on ? tiers | bit : tiers & ~bit);
+	r = sysfs_write(path, value);
+	if (r)
+		ctl_error("volume '%s' cannot be told to avoid tier %u (%s: %s): is its module older than terracectl?",
+			  e->volume->name, e->from, path, strerror(-r));
+	return r;
 }
 
 /* ---- which tiers --------------------------------------------------------------------------- */
 
-static int refuse_source(const struct evacuate *e)
+static u64 room(const struct ctl_tier *tier)
 {
-	u32 slots = 0;
+	u64 reserve = tier->blocks / 50;
 
-	for (u32 t = 0; t < e->nr_tiers; t++)
-		slots += e->tiers[t].kind == TERRACE_KIND_SLOTS;
-	if (e->tiers[e->from].missing)
-		ctl_error("tier %u is missing: what is only there cannot be moved; terracectl salvage reads out the rest",
-			  e->from);
-	else if (e->tiers[e->from].kind == TERRACE_KIND_HOME)
-		ctl_error("tier %u: this version cannot evacuate a tier of homes", e->from);
-	else if (of_slots(e) && slots > 1)
-		ctl_error("tier %u: this version cannot tell the blocks of several tiers of slots apart", e->from);
-	else
-		return 0;
-	return CTL_PROBLEM;
+	if (tier->kind == TERRACE_KIND_SHELVES)
+		return tier->free_shelves * TERRACE_CHUNK_BLOCKS;
+	return tier->blocks > tier->used_blocks + reserve ? tier->blocks - tier->used_blocks - reserve : 0;
 }
 
-/* The fastest tier of shelves but the one to be emptied. */
+static bool may_take(const struct evacuate *e, u32 tier)
+{
+	return tier != e->from && !e->tiers[tier].missing && !e->tiers[tier].avoided;
+}
+
+/* Of a kind that suits: first what is as fast, then what is as it is, then packed. */
+static int find_target(const struct evacuate *e)
+{
+	static const u32 suits[][3] = {
+		[TERRACE_KIND_SLOTS] = { TERRACE_KIND_SLOTS, TERRACE_KIND_HOME, TERRACE_KIND_SHELVES },
+		[TERRACE_KIND_SHELVES] = { TERRACE_KIND_SHELVES, TERRACE_KIND_HOME, TERRACE_KIND_SLOTS },
+		[TERRACE_KIND_HOME] = { TERRACE_KIND_HOME, TERRACE_KIND_SHELVES, TERRACE_KIND_SLOTS },
+	};
+
+	for (u32 k = 0; k < 3; k++)
+		for (u32 t = 0; t < e->nr_tiers; t++)
+			if (may_take(e, t) && kind_of(e, t) == suits[kind_of(e, e->from)][k] &&
+			    room(&e->tiers[t]) >= e->tiers[e->from].used_blocks)
+				return (int)t;
+	return -ENOSPC;
+}
+
+static void print_rooms(const struct evacuate *e)
+{
+	for (u32 t = 0; t < e->nr_tiers; t++)
+		if (may_take(e, t))
+			fprintf(stderr, " tier %u (%s, %s) has room for %llu;", t, class_name(e->tiers[t].class),
+				kind_name(kind_of(e, t)), (unsigned long long)room(&e->tiers[t]));
+	fputs(" --to TIER tries all the same\n", stderr);
+}
+
 static int choose_target(struct evacuate *e, const char *word)
 {
-	int found = -1;
+	int found = word ? tiers_find(e->volume, word, e->tiers) : find_target(e);
 
-	if (word) {
-		found = tiers_find(e->volume, word, e->tiers);
-		if (found < 0)
-			return CTL_USAGE;
-	}
-	for (u32 t = 0; t < e->nr_tiers && found < 0; t++)
-		if (t != e->from && e->tiers[t].kind == TERRACE_KIND_SHELVES && !e->tiers[t].missing)
-			found = (int)t;
+	if (word && found < 0)
+		return CTL_USAGE;
 	if (found < 0) {
-		ctl_error("volume '%s' has no other tier of shelves that could take the blocks of tier %u",
-			  e->volume->name, e->from);
+		ctl_error("no other tier of volume '%s' has room for the %llu blocks in use on tier %u", e->volume->name,
+			  (unsigned long long)e->tiers[e->from].used_blocks, e->from);
+		print_rooms(e);
 		return CTL_PROBLEM;
 	}
 	e->to = (u32)found;
-	if (e->to != e->from && e->tiers[e->to].kind == TERRACE_KIND_SHELVES)
+	if (may_take(e, e->to))
 		return CTL_OK;
-	ctl_error("tier %u cannot take the blocks of tier %u: another tier of shelves can", e->to, e->from);
+	if (e->to == e->from)
+		ctl_error("tier %u cannot take its own blocks: --to another one", e->to);
+	else
+		ctl_error("tier %u cannot take the blocks of tier %u: it is %s", e->to, e->from,
+			  e->tiers[e->to].missing ? "missing" : "being evacuated as well");
 	return CTL_USAGE;
-}
-
-/* ---- the pin ----------------------------------------------------------------------------------- */
-
-static int pin(const struct evacuate *e, u32 what)
-{
-	struct terrace_range range = { .nr = e->orders.hello.virtual_blocks, .what = what };
-
-	if (!of_slots(e) || !ioctl(e->orders.fd, TERRACE_IOC_RANGE, &range))
-		return 0;
-	ctl_error("volume '%s' cannot be pinned: %s", e->volume->name, strerror(errno));
-	return -errno;
 }
 
 /* ---- orders -------------------------------------------------------------------------------------- */
 
-static u64 blocks_there(const struct evacuate *e, const struct terrace_region *region)
+/* The slots that what stays fast is on; the slowest, for nothing is to be raised to it. */
+static u8 slots_above(const struct evacuate *e)
 {
-	u64 n = 0;
+	u8 found = 0;
+
+	for (u32 t = 0; t < e->to; t++)
+		if (kind_of(e, t) == TERRACE_KIND_SLOTS && may_take(e, t))
+			found = (u8)t;
+	return found;
+}
+
+/*
+ * Down, what is fast elsewhere stays, which is to say it is `up`. A clean slot does not when its
+ * pack goes home: it would keep the pack.
+ */
+static void make_down(const struct evacuate *e, const struct terrace_region *all,
+		      const struct terrace_region *there, struct terrace_move *move)
+{
+	bool packs = kind_of(e, e->from) == TERRACE_KIND_SHELVES, home = kind_of(e, e->to) == TERRACE_KIND_HOME;
+	__u64 any = 0;
+
+	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++) {
+		move->up[w] = all->present[w] & all->fast[w] & ~there->fast[w];
+		if (packs && home)
+			move->up[w] &= ~all->packed[w];
+		any |= move->up[w];
+	}
+	move->mode = packs ? TERRACE_MOVE_MERGE : TERRACE_MOVE_APPEND;
+	move->tier_up = any ? slots_above(e) : 0;
+	move->tier_down = (u8)e->to;
+	if (!home) {
+		move->codec = e->target.codec;
+		move->shift = e->target.shift;
+	}
+}
+
+/* How much region @there has on the tier; false: nothing, and no order. */
+static bool make_order(struct evacuate *e, const struct terrace_region *all,
+		       const struct terrace_region *there, struct terrace_move *move)
+{
+	u64 blocks = 0;
 
 	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
-		n += (u64)__builtin_popcountll(of_slots(e) ? region->present[w] & region->fast[w] :
-					       region->packed[w] | (region->present[w] & ~region->fast[w]));
-	return n;
+		blocks += (u64)__builtin_popcountll(there->fast[w] | there->packed[w]);
+	e->left += blocks + there->nr_packs + there->copies;
+	move->region = there->region;
+	move->flags = TERRACE_MOVE_WAIT;	/* the janitor may be at it */
+	if (!blocks) {
+		/* Packs that nothing lives in, copies of indexes: any order of the region drops them. */
+		move->mode = TERRACE_MOVE_DROP;
+		memset(move->up, 0xff, sizeof(move->up));
+		return there->nr_packs || there->copies;
+	}
+	if (kind_of(e, e->to) != TERRACE_KIND_SLOTS) {
+		make_down(e, all, there, move);
+		return true;
+	}
+	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
+		move->up[w] = there->fast[w] | there->packed[w];
+	move->mode = TERRACE_MOVE_RAISE;
+	move->tier_up = (u8)e->to;
+	return true;
 }
 
 static int next_order(void *ctx, struct terrace_move *move)
 {
-	__u64 all[TERRACE_REGION_WORDS];
-	struct terrace_region region;
+	struct terrace_region all, there;
 	struct evacuate *e = ctx;
 	int r;
 
-	memset(all, 0xff, sizeof(all));
-	while (e->next < e->orders.hello.regions) {
-		r = control_regions(e->orders.fd, e->next, 1, &region);
+	while (e->next < e->orders.hello.regions && !interrupt_seen()) {
+		r = control_region_on(e->orders.fd, e->next, e->from, &there);
+		if (!r)
+			r = control_regions(e->orders.fd, e->next, 1, &all);
 		if (r)
 			return r;
 		e->next++;
 		term_progress("evacuating", e->next < e->orders.hello.regions ? e->next : e->next - 1,
 			      e->orders.hello.regions);
-		if (region.status) {
-			ctl_error("region %llu: its map cannot be read: %s", (unsigned long long)region.region,
-				  strerror(-(int)region.status));
+		if (there.status || all.status) {
+			ctl_error("region %llu: its map cannot be read: %s", (unsigned long long)there.region,
+				  strerror(-(int)(there.status ? there.status : all.status)));
 			e->tally.failed++;
 			continue;
 		}
-		e->left += blocks_there(e, &region);
-		if (!of_slots(e))
-			memcpy(all, region.packed, sizeof(all));
-		if (move_make(&e->target, &region, all, move))
+		if (make_order(e, &all, &there, move))
 			return 1;
 	}
 	return 0;
@@ -146,30 +230,96 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 	tally_add(&((struct evacuate *)ctx)->tally, result);
 }
 
-/* Rounds, until one finds nothing. Packs leave no trace of the tier they are on: one round. */
+/* Rounds, until one finds nothing. */
 static int move_all(struct evacuate *e)
 {
-	u32 round = 0;
+	u64 least = ~0ull;
+	u32 vain = 0;
 	int r = 0;
 
 	do {
 		e->next = e->left = 0;
 		r = orders_run(&e->orders, next_order, order_ended, e);
-		round++;
-	} while (!r && of_slots(e) && e->left && !e->tally.failed && !e->tally.no_room && round < ROUNDS);
+		vain = e->left < least ? 0 : vain + 1;
+		least = e->left < least ? e->left : least;
+	} while (!r && e->left && !e->tally.failed && !e->tally.no_room && vain < ROUNDS);
 	term_progress("evacuating", e->orders.hello.regions, e->orders.hello.regions);
-	if (!r && of_slots(e) && e->left && round == ROUNDS) {
-		ctl_error("%llu blocks were there in round %u: the volume is written to faster than they go; the same call goes on",
-			  (unsigned long long)e->left, round);
+	if (!r && e->left && vain == ROUNDS) {
+		ctl_error("%llu blocks stay on tier %u: tier %u cannot take them, or the volume is written to faster than they go; the same call goes on",
+			  (unsigned long long)e->left, e->from, e->to);
 		r = -EAGAIN;
 	}
 	return r;
 }
 
+/* What has left is free once that is durable, and who read it there has ended. */
+static u64 still_used(struct evacuate *e)
+{
+	u64 used = ~0ull;
+
+	for (u32 tenth = 0; tenth < SETTLE_TENTHS && used && !interrupt_seen(); tenth++) {
+		if (tenth)
+			usleep(100000);
+		tiers_read(e->volume, e->tiers);
+		used = e->tiers[e->from].used_blocks;
+	}
+	return used;
+}
+
+static bool stopped(const struct evacuate *e, int r)
+{
+	return r || e->tally.failed || e->tally.no_room;
+}
+
+/* Not before nothing is in use: what was under way when new data were told to go elsewhere may have come after a round. */
+static int move_until_unused(struct evacuate *e)
+{
+	u64 used = ~0ull;
+	int r = 0;
+
+	for (u32 k = 0; k < ROUNDS && used; k++) {
+		r = move_all(e);
+		if (stopped(e, r))
+			return r;
+		used = still_used(e);
+		if (used && interrupt_seen())
+			return -EINTR;
+	}
+	if (used)
+		ctl_error("%llu blocks of tier %u are still in use; the same call goes on", (unsigned long long)used, e->from);
+	return used ? -EAGAIN : 0;
+}
+
+static int move_off(struct evacuate *e)
+{
+	int r;
+
+	interrupt_watch();	/* before there is something to be taken back */
+	r = avoid(e, true);
+	if (r)
+		return r;
+	r = move_until_unused(e);
+	if (stopped(e, r))
+		avoid(e, false);
+	return r;
+}
+
+static void say_empty(struct evacuate *e, struct json_object *o)
+{
+	if (o) {
+		json_object_object_add(o, "to", json_object_new_int((int)e->to));
+		json_object_object_add(o, "used_blocks", json_object_new_uint64(0));
+		return;
+	}
+	printf("New data go past tier %u until terracectl evacuate --undo, or until the volume is\n"
+	       "deactivated; terracectl set --keep %s avoid_tiers %u: after that as well.\n",
+	       e->from, e->volume->name, avoided(e));
+}
+
 static int evacuate(struct evacuate *e, const char *codec, bool json)
 {
 	struct json_object *o = json ? json_object_new_object() : NULL;
-	char *what = ctl_text("tier %u", e->from);
+	char *what = ctl_text("tier %u, to tier %u", e->from, e->to);
 	int r = orders_open(&e->orders, e->volume);
 
 	if (!r) {
@@ -177,33 +327,15 @@ static int evacuate(struct evacuate *e, const char *codec, bool json)
 		tally_init(&e->tally);
 		r = codec ? move_set_codec(&e->target, &e->orders.hello, codec) : 0;
 		if (!r)
-			r = pin(e, TERRACE_RANGE_PIN_SLOW);
-		if (!r)
-			r = move_all(e);
-		if (r)
-			pin(e, TERRACE_RANGE_UNPIN);
+			r = move_off(e);
 		r = tally_report(&e->tally, r, what, o);
 		orders_close(&e->orders);
 	}
+	if (!r)
+		say_empty(e, o);
 	if (o)
 		ctl_json_print(o);
-	else if (!r && of_slots(e))
-		printf("New writes go past it until terracectl evacuate --undo, or until the volume is deactivated.\n");
 	free(what);
-	return r ? CTL_PROBLEM : CTL_OK;
-}
-
-static int undo(struct evacuate *e)
-{
-	struct terrace_hello hello;
-	int r;
-
-	e->orders.fd = control_open(e->volume, &hello);
-	if (e->orders.fd < 0)
-		return CTL_PROBLEM;
-	e->orders.hello = hello;
-	r = pin(e, TERRACE_RANGE_UNPIN);
-	close(e->orders.fd);
 	return r ? CTL_PROBLEM : CTL_OK;
 }
 
@@ -213,17 +345,18 @@ static const char help_text[] =
 "usage: terracectl evacuate [OPTION]... NAME TIER\n"
 "       terracectl evacuate --undo NAME TIER\n"
 "\n"
-"Moves everything off a tier of a volume in use, while it is in use. TIER is its\n"
-"number or its class. Off a tier of slots blocks go into packs, and nothing new\n"
-"goes there: the whole volume is pinned slow (which takes other pins away) until\n"
-"--undo or until it is deactivated. Off a tier of shelves packs go to another one.\n"
-"Ctrl-C stops at a sound point, and the volume works as before; the same call goes\n"
-"on. What stays on tier 0 are the volume's own metadata and copies of the packs'\n"
-"indexes, of which the packs are the originals.\n"
+"Moves everything off a tier of a volume in use, while it is in use, and has new\n"
+"data go past it until --undo or until the volume is deactivated; only when all\n"
+"others are full do some go there. TIER is its number or its class. The blocks go\n"
+"to another tier of the same kind that has room for them, else to another one: to\n"
+"shelves in packs, to slots and homes as they are. Pins do not hold them, and stay.\n"
+"terraced moves nothing meanwhile. Ctrl-C stops at a sound point, and the volume\n"
+"works as before; the same call goes on. What stays are labels and, on tier 0, the\n"
+"volume's own metadata.\n"
 "\n"
-"  --to TIER     onto which tier of shelves; default: the fastest other\n"
+"  --to TIER     onto which tier; default: the best one that has room\n"
 "  --codec WORD  of packs: none, lz4 (default), zstd\n"
-"  --undo        let new writes go there again\n"
+"  --undo        let new data go there again\n"
 "  --json        as JSON\n"
 "  --help        this text\n"
 "\n"
@@ -231,6 +364,7 @@ static const char help_text[] =
 "\n"
 "Examples:\n"
 "  terracectl evacuate db optane\n"
+"  terracectl evacuate --to hdd db 0\n"
 "  terracectl evacuate --undo db 0\n";
 
 static int run_on(const char *name, const char *from, const char *to, const char *codec, bool back, bool json)
@@ -243,11 +377,17 @@ static int run_on(const char *name, const char *from, const char *to, const char
 		return CTL_PROBLEM;
 	e.volume = &volume;
 	tier = tiers_find(e.volume, from, e.tiers);
+	if (tier < 0)
+		return CTL_USAGE;
 	e.nr_tiers = tiers_read(e.volume, e.tiers);
 	e.from = (u32)tier;
-	r = tier < 0 ? CTL_USAGE : refuse_source(&e);
-	if (r || back)
-		return r ? r : undo(&e);
+	if (back)
+		return avoid(&e, false) ? CTL_PROBLEM : CTL_OK;
+	if (e.tiers[e.from].missing) {
+		ctl_error("tier %u is missing: what is only there cannot be moved; terracectl salvage reads out the rest",
+			  e.from);
+		return CTL_PROBLEM;
+	}
 	r = choose_target(&e, to);
 	return r ? r : evacuate(&e, codec, json);
 }

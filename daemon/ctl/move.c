@@ -151,7 +151,10 @@ static int move_runs(struct runs *runs, const char *what, const char *to, const 
 	struct json_object *o = json ? json_object_new_object() : NULL;
 	int tier = tiers_find(&runs->volume, to, tiers), r;
 
-	if (tier < 0 || orders_open(&m.orders, &runs->volume)) {
+	if (tier >= 0 && tiers[tier].avoided)
+		ctl_error("tier %d is to be left, and takes nothing: terracectl evacuate --undo %s %d ends that", tier,
+			  runs->volume.name, tier);
+	if (tier < 0 || tiers[tier].avoided || orders_open(&m.orders, &runs->volume)) {
 		json_object_put(o);
 		return tier < 0 ? CTL_USAGE : CTL_PROBLEM;
 	}

@@ -58,20 +58,10 @@ static int unknown_tunable(const struct setting *s, const char *tunable)
 	return CTL_PROBLEM;
 }
 
-static int write_value(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
 static int change(const struct setting *s, const char *tunable, const char *value)
 {
 	char *path = ctl_text("%s/%s", s->folder, tunable);
-	int r = write_value(path, value);
+	int r = sysfs_write(path, value);
 
 	free(path);
 	if (r)

@@ -131,6 +131,8 @@ static void print_tier(const struct dm_volume *v, u32 t)
 		printf(", %llu free shelves", tier_number(v, t, "free_shelves"));
 	if (missing && !strcmp(missing, "yes"))
 		printf(", %s", term_alarm("MISSING: its blocks read as errors"));
+	if (sysfs_number(0, FOLDER "/tune/avoid_tiers", v->minor) >> t & 1)
+		fputs(", to be left (avoid_tiers)", stdout);
 	putchar('\n');
 	free(class);
 	free(kind);

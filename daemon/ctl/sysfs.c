@@ -3,10 +3,13 @@
  * Files of sysfs. See sysfs.h.
  */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sysfs.h"
 
@@ -36,6 +39,16 @@ char *sysfs_line(const char *format, ...)
 	vsnprintf(path, sizeof(path), format, args);
 	va_end(args);
 	return read_line(path);
+}
+
+int sysfs_write(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 || pwrite(fd, value, strlen(value), 0) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return r;
 }
 
 u64 sysfs_number(u64 otherwise, const char *format, ...)

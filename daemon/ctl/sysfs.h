@@ -13,6 +13,9 @@ char *sysfs_line(const char *format, ...) CTL_PRINTF(1, 2);
 /* The number in a file, @otherwise if there is none. */
 u64 sysfs_number(u64 otherwise, const char *format, ...) CTL_PRINTF(2, 3);
 
+/* 0, or -errno. */
+int sysfs_write(const char *path, const char *value);
+
 /* Calls @fn for each entry of a folder that does not begin with a dot, sorted. */
 void sysfs_each(const char *folder, void (*fn)(void *ctx, const char *name), void *ctx);
 

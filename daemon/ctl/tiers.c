@@ -36,6 +36,7 @@ static void read_tier(const struct dm_volume *v, u32 t, struct ctl_tier *tier)
 		.used_blocks = number(v, t, "used_blocks"), .blocks = number(v, t, "blocks"),
 		.reads = number(v, t, "reads"), .writes = number(v, t, "writes"),
 		.free_shelves = number(v, t, "free_shelves"),
+		.avoided = sysfs_number(0, VOLUME_FOLDER "/tune/avoid_tiers", v->minor) >> t & 1,
 		.missing = missing && !strcmp(missing, "yes"),
 	};
 	free(missing);

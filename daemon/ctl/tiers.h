@@ -13,6 +13,7 @@ struct ctl_tier {
 	u32 class, kind;
 	u64 used_blocks, blocks, reads, writes, free_shelves;
 	bool missing;
+	bool avoided;		/* to be left: the tunable avoid_tiers */
 };
 
 /* How many there are; @tier has room for TERRACE_MAX_TIERS. */

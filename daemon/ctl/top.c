@@ -18,7 +18,8 @@
 #include "sample.h"
 #include "term.h"
 
-#define BAR	14
+#define BAR		14
+#define LONG_NAME	32
 
 /* One look: the kernel's counters, and what terraced says, if it runs. */
 struct frame {
@@ -88,8 +89,10 @@ static void print_view(FILE *out, const struct sampler *sampler, const struct fr
 	double days = sample_days_left(a, b);
 
 	sample_compare(a, b, &r);
-	fprintf(out, "volume '%s'  %s  mode %s  over %.1f s\n", sampler->volume->name,
-	       size_text(sampler->volume->sectors / TERRACE_BLOCK_SECTORS),
+	/* A long name has a line of its own, so that none is cut on a narrow terminal. */
+	fprintf(out, "volume '%s'%s", sampler->volume->name,
+		strlen(sampler->volume->name) > LONG_NAME ? "\n  " : "  ");
+	fprintf(out, "%s  mode %s  over %.1f s\n", size_text(sampler->volume->sectors / TERRACE_BLOCK_SECTORS),
 	       strcmp(b->mode, "write") ? term_alarm(b->mode) : b->mode, r.seconds);
 	print_tiers(out, b, &r);
 	if (r.hit_rate >= 0)

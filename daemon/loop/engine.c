@@ -18,6 +18,14 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+static bool one_is_avoided(const struct engine *e)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
+		if (e->state.tier[t].avoided)
+			return true;
+	return false;
+}
+
 /* The slots tiers are the fast side, the first other tier behind them the slow side. */
 static void find_sides(struct engine *e)
 {
@@ -38,6 +46,8 @@ static void find_sides(struct engine *e)
 		e->idle_because = "no tier is slower than the slots";
 	else if (e->state.tier[0].missing || e->state.tier[t].missing)
 		e->idle_because = "a tier is missing";
+	else if (one_is_avoided(e))
+		e->idle_because = "a tier is to be left (avoid_tiers)";
 	else if (!e->state.writable)
 		e->idle_because = "the volume is not writable";
 	else if (!e->fast_blocks)

@@ -119,7 +119,7 @@ AT(terrace_region, pack_codec, 400);
 AT(terrace_region, pack_live, 408);
 AT(terrace_region, pack_blocks, 424);
 AT(terrace_region, pack_id, 440);
-AT(terrace_region, reserved, 504);
+AT(terrace_region, copies, 504);
 SIZE(terrace_region, 512);
 
 AT(terrace_regions, first, 0);
@@ -127,7 +127,7 @@ AT(terrace_regions, nr, 8);
 AT(terrace_regions, region_bytes, 12);
 AT(terrace_regions, regions, 16);
 AT(terrace_regions, flags, 24);
-AT(terrace_regions, reserved, 28);
+AT(terrace_regions, tier, 28);
 SIZE(terrace_regions, 32);
 
 AT(terrace_range, block, 0);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Homes on a drive that compresses inside: blocks go there as they are, are overwritten there, and leave it trimmed.
-# vm: mode=functional memory=1G timeout=600 build=orders,daemon
+# vm: mode=functional cpus=1 memory=1G timeout=600 build=orders,daemon
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

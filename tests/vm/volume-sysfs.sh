@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # sysfs shows what the status line says and what is documented, sets the tunables like messages do, and goes with the volume.
-# vm: mode=functional memory=2G timeout=600 build=oracle
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=oracle
 # shellcheck disable=SC2016,SC2119 # the backticks are Markdown
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -116,6 +116,23 @@ wait $reader || die "the reader failed: $(cat /dev/shm/reader.out)"
 read -r seen gone < /dev/shm/reader.out
 if [ "$seen" -le 100 ] || [ "$rounds" -le 2 ]; then die "only $seen reads in $rounds rounds"; fi
 pass "$seen reads, $gone of files whose volume had stopped, in $rounds rounds"
+
+# another volume has its name
+table=$VOL_TABLE
+first=("${VOL_DRIVES[@]}")
+klog_expect 'no control device: orders cannot be given'
+mkram fast2 64
+mkram slow2 512
+VOL_DRIVES=(/dev/ram/fast2 /dev/ram/slow2)
+vol_format
+dmc twin "$(vol_table)"
+dd if=/dev/zero of=/dev/mapper/twin bs=1M count=1 oflag=direct conv=fsync status=none
+[ -c /dev/terrace/vol ] || die "the first volume's control device has gone"
+dmr twin
+[ -c /dev/terrace/vol ] || die "the first volume's control device went with the other's volume"
+VOL_DRIVES=("${first[@]}")
+VOL_TABLE=$table
+pass "a volume without a control device says so, and works"
 
 exec 5< "/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname vol)/memory"
 vol_down
