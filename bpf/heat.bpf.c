@@ -14,7 +14,8 @@
  * over at each drain and reads the other half one drain later, when whoever was
  * still writing to it is long done.
  *
- * Reads by threads in `ignored` heat nothing: compactions. They are counted.
+ * Reads by threads in `ignored` heat nothing: compactions. They are counted. Who marks them is the daemon,
+ * and lsm.bpf.c, which shares these maps, at once (compacting.bpf.h).
  *
  * Reads that were not fast and discards are never sampled away; see
  * sense/heat.c for how `mask` adapts.
@@ -26,6 +27,7 @@
 
 #include "terrace.h"
 #include "terrace_bpf.h"
+#include "compacting.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -40,19 +42,6 @@ struct {
 	__type(value, struct terrace_heat_table);
 	__uint(max_entries, 2);				/* 2 per CPU, set when loading */
 } heat SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, __u32);				/* thread */
-	__type(value, __u8);
-	__uint(max_entries, TERRACE_HEAT_IGNORED);
-} ignored SEC(".maps");
-__u32 nr_ignored;
-
-static int is_ignored(__u32 thread)
-{
-	return nr_ignored && bpf_map_lookup_elem(&ignored, &thread);
-}
 
 static struct terrace_heat_table *table_now(void)
 {

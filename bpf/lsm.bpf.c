@@ -10,6 +10,9 @@
  *	pread 4 KiB at 0, 4 KiB, 8 KiB, ...	one READ event per 128 KiB
  *	pread 4 KiB anywhere but at 0		none
  *
+ * A thread that reads tables through while it writes one compacts: it is marked at once, for the daemon hears of it
+ * only with its next tick, and takes back what it finds to be none. Only names that are tables' for certain count here.
+ *
  * A thread has a cursor of its own in each file: queries do not disturb what a
  * compaction reads. Death is the eviction of an inode without names: an open
  * snapshot keeps its files alive.
@@ -26,6 +29,7 @@
 
 #include "kernel.bpf.h"
 #include "terrace_bpf.h"
+#include "work.bpf.h"
 
 #define FMODE_WRITE	0x2
 #define FMODE_CREATED	0x100000
@@ -108,15 +112,20 @@ static void tell(struct inode *inode, __u8 what)
 		bpf_ringbuf_submit(e, 0);
 }
 
-static void tell_named(struct inode *inode, __u8 what, struct dentry *dentry)
+/* Whether its name is a table's. */
+static int tell_named(struct inode *inode, __u8 what, struct dentry *dentry)
 {
 	struct terrace_file_event *e = event_of(inode, what);
+	int table;
+	long n;
 
 	if (!e)
-		return;
-	bpf_probe_read_kernel_str(e->name, sizeof(e->name), dentry->d_name.name);
+		return 0;
+	n = bpf_probe_read_kernel_str(e->name, sizeof(e->name), dentry->d_name.name);
+	table = names_table(e->name, n);
 	e->parent = dentry->d_parent->d_inode->i_ino;
 	bpf_ringbuf_submit(e, 0);
+	return table;
 }
 
 /* ---- reads and writes ---------------------------------------------------------------- */
@@ -163,8 +172,10 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 	fresh.generation = inode->i_generation;
 	if (!c || c->generation != fresh.generation || from + PAGE < c->next || from > c->next + SKIP) {
 		/* elsewhere: a query; or a file from its beginning, which is worth telling */
-		if (!from)
+		if (!from) {
 			tell_row(inode, TERRACE_FILE_READ, &fresh, 0);
+			reads_through();
+		}
 		bpf_map_update_elem(&cursors, &key, &fresh, BPF_ANY);
 		return;
 	}
@@ -172,8 +183,10 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 		return;
 	before = c->next;
 	c->next = from + bytes;
-	if (c->next - c->told >= TERRACE_FILE_STEP || passes_end(inode, before, c->next))
+	if (c->next - c->told >= TERRACE_FILE_STEP || passes_end(inode, before, c->next)) {
 		tell_row(inode, TERRACE_FILE_READ, c, 0);
+		reads_through();
+	}
 }
 
 /* Only files whose creation was seen have this cursor. */
@@ -236,7 +249,8 @@ int BPF_PROG(on_open, struct file *file)
 	fresh.generation = inode->i_generation;
 	key = key_of(inode, 0);
 	bpf_map_update_elem(&cursors, &key, &fresh, BPF_ANY);
-	tell_named(inode, TERRACE_FILE_CREATED, file->f_path.dentry);
+	if (tell_named(inode, TERRACE_FILE_CREATED, file->f_path.dentry))
+		writes_table(inode->i_ino);
 	return 0;
 }
 
@@ -263,6 +277,7 @@ int BPF_PROG(on_close, struct file *file)
 	c = bpf_map_lookup_elem(&cursors, &key);
 	if (c && c->generation == inode->i_generation)
 		tell_row(inode, TERRACE_FILE_CLOSED, c, c->flags);
+	has_written(inode->i_ino);
 	return 0;
 }
 

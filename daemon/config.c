@@ -208,6 +208,16 @@ static const char *set_cold_share(struct settings *s, const char *text)
 	return set_share(&s->cold_share, text);
 }
 
+static const char *set_bottom_share(struct settings *s, const char *text)
+{
+	return set_share(&s->bottom_share, text);
+}
+
+static const char *set_logs(struct settings *s, const char *text)
+{
+	return set_bool(&s->database_logs, text);
+}
+
 static const char *set_tail_share(struct settings *s, const char *text)
 {
 	return set_share(&s->tail_share, text);
@@ -229,6 +239,7 @@ static const struct key {
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
 	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
 	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
+	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs },
 };
 
 /* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
@@ -419,6 +430,8 @@ static void settings_defaults(struct settings *s)
 	s->tail_share = 0.02;
 	s->cold_streams = true;
 	s->cold_share = 0.01;
+	s->bottom_share = 0.1;
+	s->database_logs = true;
 	s->dead_wait_ms = 2000;
 }
 

@@ -55,7 +55,9 @@ struct settings {
 	bool ignore_compactions;	/* what they read is not heated */
 	uint32_t dead_wait_ms;	/* ... so long after */
 	bool cold_streams;	/* what compactions of cold tables write goes past the fast tier ... */
-	double cold_share;	/* ... if no larger share of what they read is hot */
+	double cold_share;	/* ... if no larger share of what they read is hot, ... */
+	double bottom_share;	/* ... or than this where they write to a database's last level */
+	bool database_logs;	/* read RocksDB's own LOG */
 	bool pin_tails;		/* ends of tables stay fast ... */
 	double pin_share;	/* ... on so much of the fast tier at most, ... */
 	double tail_share;	/* ... of each table so much */

@@ -21,11 +21,13 @@ struct follow {
 	struct invalidate *invalidate;	/* NULL: off */
 	struct port *port;
 	struct engine *engine;		/* during a tick */
-	bool inherits, ignores, bans;	/* switches */
+	bool inherits, ignores;		/* switches */
 	double tail_share;		/* 0: none is kept */
 	double cold_share;		/* negative: no stream is taken for cold */
+	double bottom_share;		/* the same of those to the bottom level */
+	bool logs;
 	struct streams streams;
-	uint64_t warm_streams;
+	uint64_t warm_streams, bottom_streams;
 	uint64_t ticks;
 };
 
@@ -44,8 +46,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	streams_end(&f->streams, &key);
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
-		if (!f->bans)
-			engine_dead(f->engine, extents[i].block, extents[i].nr, true);
+		engine_dead(f->engine, extents[i].block, extents[i].nr, true);
 	}
 	for (uint32_t i = 0; f->invalidate && i < nr; i++) {
 		range[n++] = (struct dead_range){
@@ -74,6 +75,9 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	const struct stream_key key = key_of(&file->id);
 
 	streams_end(&f->streams, &key);
+	/* Its writes may not all have been told. */
+	for (uint32_t i = 0; i < nr; i++)
+		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
 	if (f->tail_share <= 0 || file->kind == FILE_LOG)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -86,8 +90,14 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	}
 }
 
-static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, const struct extent *extents,
-		       uint32_t nr)
+/* The bottom level is most of a database, and the coldest of it: its hot part comes back up as heirs. */
+static double share_of(const struct follow *f, bool bottom)
+{
+	return bottom && f->bottom_share > f->cold_share ? f->bottom_share : f->cold_share;
+}
+
+static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom,
+		       const struct extent *extents, uint32_t nr)
 {
 	struct follow *f = ctx;
 	struct stream_range range[STREAM_RANGES + 1];
@@ -95,10 +105,11 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	double hot = f->cold_share < 0 || !engine_crowded(f->engine) ? 1 : descent_hot_share(f->engine, b);
 
 	/* While there is room, all may be fast; inputs that are not known may be hot. */
-	if (hot < 0 || hot > f->cold_share) {
+	if (hot < 0 || hot > share_of(f, bottom)) {
 		f->warm_streams++;
 		return;
 	}
+	f->bottom_streams += hot > f->cold_share;
 	nr = nr < STREAM_RANGES + 1 ? nr : STREAM_RANGES + 1;
 	for (uint32_t i = 0; i < nr; i++)
 		range[i] = (struct stream_range){ .block = extents[i].block, .nr = extents[i].nr };
@@ -116,6 +127,11 @@ static void on_bequest(void *ctx, const struct bequest *b)
 static void on_compaction(void *ctx, const char *line)
 {
 	log_line(LOG_LEVEL_DEBUG, ((struct follow *)ctx)->name, "compaction: %s", line);
+}
+
+static void on_logged(void *ctx, const char *line)
+{
+	log_line(LOG_LEVEL_DEBUG, ((struct follow *)ctx)->name, "by its own log: %s", line);
 }
 
 static void on_filesystem(void *ctx, const char *path)
@@ -136,8 +152,10 @@ void follow_retune(struct follow *f, const struct settings *settings)
 
 	f->inherits = settings->inherit_heat;
 	f->ignores = settings->ignore_compactions;
-	f->bans = settings->ban_dead;
+	watch_mark(f->watch, f->ignores);
 	f->cold_share = settings->cold_streams ? settings->cold_share : -1;
+	f->bottom_share = settings->bottom_share;
+	f->logs = settings->database_logs;
 	if (f->cold_share < 0)
 		streams_end_all(&f->streams);
 	f->tail_share = settings->pin_tails ? settings->tail_share : 0;
@@ -150,7 +168,8 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
-		.busy = on_busy, .dead = on_dead, .placed = on_placed, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction, .filesystem = on_filesystem, .ctx = f,
+		.busy = on_busy, .dead = on_dead, .placed = on_placed, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
+		.logged = on_logged, .filesystem = on_filesystem, .ctx = f,
 	};
 	const struct invalidate_config c = invalidate_switches(settings);
 	char why[200] = "out of memory";
@@ -160,7 +179,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 	f->port = port;
 	f->streams.port = port;
 	snprintf(f->name, sizeof(f->name), "%s", name);
-	if (watch_open(major, minor, &tell, &f->watch, why, sizeof(why))) {
+	if (watch_open(major, minor, port->sense ? port->sense->ignored : NULL, &tell, &f->watch, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "files are not followed: %s", why);
 		free(f);
 		return NULL;
@@ -184,7 +203,7 @@ void follow_close(struct follow *f)
 void follow_tick(struct follow *f, struct engine *e)
 {
 	f->engine = e;
-	watch_tick(f->watch, f->ticks++ % LOOK_TICKS == 0);
+	watch_tick(f->watch, f->ticks++ % LOOK_TICKS == 0, f->logs);
 	if (f->invalidate)
 		invalidate_tick(f->invalidate);
 }
@@ -243,6 +262,14 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "cold_streams_not_allocated", f->streams.counts.unplaced);
 	number(out, "cold_streams_scattered", f->streams.counts.scattered);
 	number(out, "warm_streams", f->warm_streams);
+	number(out, "cold_by_level_streams", f->bottom_streams);
+	number(out, "databases_with_logs", c->logs.databases);
+	number(out, "log_events", c->logs.log.events);
+	number(out, "log_events_malformed", c->logs.log.malformed);
+	number(out, "log_compactions", c->logs.log.compactions);
+	number(out, "log_compactions_cut", c->logs.log.cut);
+	number(out, "log_rotations", c->logs.rotations);
+	number(out, "log_rests_lost", c->logs.lost_rests);
 	if (f->invalidate)
 		report_dead(f->invalidate, out);
 }

@@ -9,6 +9,10 @@
  *
  * xfs (6.1) does not cut its free extents to the range: it discards each that overlaps, whole. That is
  * free space all the same; but it costs more than was asked for, and hides what was not free yet.
+ *
+ * It also walks all free extents of a group for each trim, the longest first, down to the least length it is asked
+ * for. What a dead range has become is at least as long as the range, so that is asked for: on a fragmented
+ * filesystem hardly any are. Where part of the range is in use again there may be none; tried again, all are looked at.
  */
 #include "act/invalidate.h"
 
@@ -31,6 +35,7 @@
 #define BATCH	1024u
 #define TRIES	3	/* freed in the background: a moment later */
 #define BLOCK	4096u
+#define LEAST	(16u << 20)	/* free extents of more are looked at in any case: ext4 allows no more than a group */
 
 struct item {
 	struct dead_range range;
@@ -85,10 +90,10 @@ static int by_place(const void *a, const void *b)
 	return x->range.physical < y->range.physical ? -1 : x->range.physical > y->range.physical;
 }
 
-/* Trims [from, +bytes); what was free of it, or -errno. */
-static int64_t trim(int fd, uint64_t from, uint64_t bytes)
+/* Trims [from, +bytes), where free extents are no shorter than @least; what was free of it, or -errno. */
+static int64_t trim(int fd, uint64_t from, uint64_t bytes, uint64_t least)
 {
-	struct fstrim_range range = { .start = from, .len = bytes };
+	struct fstrim_range range = { .start = from, .len = bytes, .minlen = least };
 
 	return ioctl(fd, FITRIM, &range) ? -errno : (int64_t)range.len;
 }
@@ -98,12 +103,15 @@ static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t n
 {
 	for (uint32_t n = 0; n < nr;) {
 		uint64_t from = item[n].range.physical, bytes = 0;
+		bool again = false;
 		uint32_t first = n;
 		int64_t got;
 
-		while (n < nr && item[n].range.physical == from + bytes)
+		while (n < nr && item[n].range.physical == from + bytes) {
+			again |= item[n].tries > 0;
 			bytes += item[n++].range.nr * BLOCK;
-		got = trim(fd, from, bytes);
+		}
+		got = trim(fd, from, bytes, again ? 0 : bytes < LEAST ? bytes : LEAST);
 		for (uint32_t k = first; k < n; k++)
 			item[k].tries = got >= 0 && (uint64_t)got < bytes ? item[k].tries + 1 : TRIES + 1;
 		pthread_mutex_lock(&i->lock);

@@ -11,6 +11,7 @@
 #include "decide/shards.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "decide/prng.h"
@@ -242,26 +243,37 @@ static void count_distance(struct shards *s, uint32_t n)
 		s->far += 1;
 }
 
-void shards_access(struct shards *s, uint64_t block)
+static void use(struct shards *s, uint64_t block, bool counts)
 {
 	uint64_t hash = mix64(block + 0x9e3779b97f4a7c15ull);
 	uint32_t i;
 
-	s->accesses += 1;
 	if (hash >= s->threshold)
 		return;
 	if (s->now == s->span)
 		renumber(s);
 	i = find_slot(s, block, hash);
 	if (!s->slots[i]) {
-		s->cold += 1;
+		s->cold += counts;
 		add_sample(s, block, hash);
 		return;
 	}
 	i = s->slots[i] - 1;
-	count_distance(s, i);
+	if (counts)
+		count_distance(s, i);
 	unmark(s, i);
 	mark(s, i, ++s->now);
+}
+
+void shards_access(struct shards *s, uint64_t block)
+{
+	s->accesses += 1;
+	use(s, block, true);
+}
+
+void shards_touch(struct shards *s, uint64_t block)
+{
+	use(s, block, false);
 }
 
 /* What the sample should have counted but did not belongs to hot blocks: distance 0. */

@@ -67,8 +67,10 @@ int shards_init(struct shards *s, const struct shards_tunables *t, uint64_t max_
 		void *mem, size_t bytes);
 
 void shards_access(struct shards *s, uint64_t block);
+/* It has been used, by what is no hit or miss: a write takes its place in the LRU and goes to the fast tier anyway. */
+void shards_touch(struct shards *s, uint64_t block);
 
-/* Predicted hit rate of an LRU fast tier of @blocks, 0..1. */
+/* Predicted hit rate of an LRU fast tier of @blocks, 0..1: of accesses, not of touches. */
 double shards_hit_rate(const struct shards *s, uint64_t blocks);
 
 /* Share of the accesses that met a block seen before, whatever the distance. */

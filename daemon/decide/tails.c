@@ -37,6 +37,31 @@ void tails_drop(struct tails *t, uint64_t first, uint64_t nr)
 		take_out(t, i);
 }
 
+static void put(struct tails *t, uint32_t i, const struct tail *one)
+{
+	memmove(&t->tail[i + 1], &t->tail[i], (t->nr++ - i) * sizeof(t->tail[0]));
+	t->tail[i] = *one;
+	t->blocks += one->end - one->first;
+}
+
+void tails_cut(struct tails *t, uint64_t first, uint64_t nr)
+{
+	uint64_t end = first + nr;
+	uint32_t i = find(t, first);
+
+	while (i < t->nr && t->tail[i].first < end) {
+		struct tail low = t->tail[i], high = low;
+
+		take_out(t, i);
+		low.end = first;
+		high.first = end;
+		if (low.first < first)
+			put(t, i++, &low);
+		if (end < high.end && t->nr < TAILS_MAX)
+			put(t, i++, &high);
+	}
+}
+
 static void drop_oldest(struct tails *t)
 {
 	uint32_t oldest = 0;
@@ -67,9 +92,7 @@ void tails_add(struct tails *t, uint64_t first, uint64_t nr, uint64_t limit)
 	if (t->nr == TAILS_MAX)
 		drop_oldest(t);
 	i = find(t, first);
-	memmove(&t->tail[i + 1], &t->tail[i], (t->nr++ - i) * sizeof(t->tail[0]));
-	t->tail[i] = (struct tail){ .first = first, .end = first + nr, .serial = ++t->serial };
-	t->blocks += nr;
+	put(t, i, &(struct tail){ .first = first, .end = first + nr, .serial = ++t->serial });
 }
 
 bool tails_have(const struct tails *t, uint64_t block)

@@ -33,6 +33,8 @@ struct tails {
 void tails_add(struct tails *t, uint64_t first, uint64_t nr, uint64_t limit);
 /* Takes back every tail that has a block in the range. */
 void tails_drop(struct tails *t, uint64_t first, uint64_t nr);
+/* Takes back just this range: what is left of those that it cuts stays. */
+void tails_cut(struct tails *t, uint64_t first, uint64_t nr);
 /* The oldest go until @limit blocks are left. */
 void tails_limit(struct tails *t, uint64_t limit);
 

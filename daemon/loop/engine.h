@@ -147,6 +147,7 @@ struct engine {
 	uint64_t fast_blocks, fast_used;
 	const char *idle_because;	/* no moves at all, and why; NULL: they go on */
 	uint64_t room_again_ns;		/* until then nothing goes down: there was no room for it */
+	uint64_t heirs_again_ns;	/* heirs that found no room wait until then */
 
 	bool senses;			/* single blocks */
 	struct warmth warmth;
@@ -243,7 +244,7 @@ void engine_unpin(struct engine *e, uint64_t block, uint64_t nr);
 /* Why no block moves at all now; NULL: nothing keeps them. */
 const char *engine_still(const struct engine *e);
 
-/* A dead file's, and no order is kept from raising them: how many do is counted.  @yes: false: they are in use again. */
+/* A dead file's: how many of them orders raise all the same is counted.  @yes: false: they are in use again. */
 void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 
 /* --- between the files of the loop -------------------------------------------- */

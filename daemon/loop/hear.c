@@ -34,7 +34,8 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 
 	if (!thinned(e, a)) {
 		warmth_touch(&e->warmth, block);
-		shards_access(&e->shards, block);
+		/* What moves can gain or lose are reads. */
+		(a->op == PORT_READ ? shards_access : shards_touch)(&e->shards, block);
 		e->stats.accesses++;
 	}
 	book_used(&e->book, block);

@@ -134,5 +134,5 @@ void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes)
 	if (yes)
 		tails_add(e->dead, block, nr, UINT64_MAX);
 	else
-		tails_drop(e->dead, block, nr);
+		tails_cut(e->dead, block, nr);
 }

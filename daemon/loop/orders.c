@@ -13,6 +13,7 @@
 #define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
 #define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
 #define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
+#define HEIRS_WAIT_NS	200000000ull	/* the same for heirs, which soon may be no use */
 #define TRY_AGAIN	64	/* see orders_codec() */
 
 /* Of ordinary data, until results say more. */
@@ -256,26 +257,36 @@ static void remember_moved(struct engine *e, const struct plan *p, const struct 
 	}
 }
 
-/* Of what an order was to bring up. */
-static uint32_t dead_ones(const struct engine *e, const struct plan *p)
+/*
+ * Of what an order has brought up.  The kernel leaves out what is banned, and says only how many it raised: dead are
+ * those that are not the others of the plan, by where these lie now.
+ */
+static uint32_t dead_ones(const struct engine *e, const struct plan *p, uint32_t raised)
 {
-	struct upmask dead;
-	uint32_t n = 0;
+	uint32_t planned = 0, there = 0, others = 0;
+	struct upmask dead, fast, slow;
 
-	if (!e->dead->nr)
-		return 0;
 	tails_mask(e->dead, p->region, &dead);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
-		n += (uint32_t)__builtin_popcountll(p->up.bits[w] & p->slow.bits[w] & dead.bits[w]);
-	return n;
+		planned += (uint32_t)__builtin_popcountll(dead.bits[w] & p->up.bits[w] & p->slow.bits[w]);
+	if (!planned || book_masks(e->port, p->region, &fast, &slow))
+		return 0;
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++) {
+		uint64_t up = p->up.bits[w] & p->slow.bits[w] & fast.bits[w];
+
+		there += (uint32_t)__builtin_popcountll(up & dead.bits[w]);
+		others += (uint32_t)__builtin_popcountll(up & ~dead.bits[w]);
+	}
+	raised = raised > others ? raised - others : 0;
+	return raised < there ? raised : there;
 }
 
 static void count(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
 	struct engine_stats *s = &e->stats;
-	uint32_t dead = r->up ? dead_ones(e, p) : 0;
+	uint32_t dead = r->up && e->dead->nr ? dead_ones(e, p, r->up) : 0;
 
-	s->promoted_dead += dead < r->up ? dead : r->up;
+	s->promoted_dead += dead;
 	*(p->why == WHY_LOOSE ? &s->packed_loose : &s->demoted) += r->down;
 	s->dropped += r->dropped;
 	s->raced += r->raced;
@@ -351,10 +362,18 @@ static bool ordinary(int error)
 	return !error || error == -ENOENT || error == -EBUSY || error == -ENOSPC || error == -ECANCELED;
 }
 
-/* Final, as all results are. What makes room needs time: the janitor below, demotions above. */
+/*
+ * Final, as all results are. What makes room needs time: the janitor below, demotions above.  Nobody reads heirs because
+ * they stayed below, so they are kept for then.
+ */
 static void no_room(struct engine *e, const struct plan *p)
 {
 	e->stats.no_room++;
+	for (uint32_t i = 0; p->why == WHY_HEIR && i < REGION_BLOCKS; i++)
+		if (upmask_test(&p->up, i))
+			e->stats.heirs_left += !promote_soon(e, p->region * REGION_BLOCKS + i);
+	if (p->why == WHY_HEIR)
+		e->heirs_again_ns = e->now_ns + HEIRS_WAIT_NS;
 	if (p->mode == TERRACE_MOVE_RAISE)
 		e->watermark.demoting = true;
 	else

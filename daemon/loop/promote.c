@@ -97,8 +97,19 @@ static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t fr
 	return i;
 }
 
-/* How many of them are settled: the others could not be ordered now. */
-static uint32_t raise_batch(struct engine *e, const struct batch *b, enum why why)
+/* Of blocks [@from, @end), which @p is for: those that have to wait, because the region is being moved, or for room. */
+static void keep_left(struct batch *left, const struct batch *b, uint32_t from, uint32_t end, const struct plan *p, int err)
+{
+	for (uint32_t i = from; i < end; i++) {
+		uint32_t n = (uint32_t)(b->block[i] % REGION_BLOCKS);
+
+		if (err == -EBUSY || (!err && upmask_test(&p->slow, n) && !upmask_test(&p->up, n)))
+			left->block[left->nr++] = b->block[i];
+	}
+}
+
+/* How many of them are settled: the others could not be ordered now.  @left: those in between that were not; or NULL. */
+static uint32_t raise_batch(struct engine *e, const struct batch *b, enum why why, struct batch *left)
 {
 	static struct plan p;
 	uint32_t next;
@@ -111,10 +122,12 @@ static uint32_t raise_batch(struct engine *e, const struct batch *b, enum why wh
 			return i;
 		}
 		next = plan_region(e, b, i, why, &p, &err);
+		if (!err && p.goes_up && orders_give(e, &p))
+			return i;
+		if (left)
+			keep_left(left, b, i, next, &p, err);
 		if (err || !p.goes_up)
 			continue;
-		if (orders_give(e, &p))
-			return i;
 		e->stats.first_sight += b->first_sight ? p.goes_up : 0;
 	}
 	return b->nr;
@@ -134,7 +147,7 @@ static void go_on(struct engine *e)
 	uint32_t done;
 
 	gather(e, &b);
-	done = raise_batch(e, &b, WHY_FLUSH);
+	done = raise_batch(e, &b, WHY_FLUSH, NULL);
 	for (uint32_t i = 0; i < done; i++)
 		recency_forget(&e->cache, b.block[i]);
 	e->held = done < b.nr;
@@ -154,7 +167,7 @@ static void flush(struct engine *e)
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
 	empty_cache(e);
 	if (verdict == FLUSH_PROMOTE) {
-		done = raise_batch(e, &b, WHY_FLUSH);
+		done = raise_batch(e, &b, WHY_FLUSH, NULL);
 		keep(e, &b, done);
 		e->held = done < b.nr;
 	} else if (verdict == FLUSH_KEEP) {
@@ -199,18 +212,22 @@ bool promote_soon(struct engine *e, uint64_t block)
 
 void promote_heirs(struct engine *e)
 {
-	static struct batch b;
+	static struct batch b, left;
 	uint32_t done;
 
-	if (!e->nr_heirs || !governor_allows_up(&e->governor))
+	if (!e->nr_heirs || !governor_allows_up(&e->governor) || e->now_ns < e->heirs_again_ns)
 		return;
 	/* One order for a region: a second one would find it busy. */
 	qsort(e->heir, e->nr_heirs, sizeof(e->heir[0]), by_number);
 	b = (struct batch){ .nr = e->nr_heirs };
 	memcpy(b.block, e->heir, e->nr_heirs * sizeof(b.block[0]));
-	done = raise_batch(e, &b, WHY_HEIR);
-	e->nr_heirs -= done;
-	memmove(e->heir, e->heir + done, e->nr_heirs * sizeof(e->heir[0]));
+	left.nr = 0;
+	done = raise_batch(e, &b, WHY_HEIR, &left);
+	e->nr_heirs = 0;
+	for (uint32_t i = 0; i < left.nr; i++)
+		promote_soon(e, left.block[i]);
+	for (uint32_t i = done; i < b.nr; i++)
+		promote_soon(e, b.block[i]);
 }
 
 void promote_epoch(struct engine *e)

@@ -9,6 +9,7 @@
  */
 #include "sense/heat.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "heat.skel.h"
 
 #define QUIET_DRAINS	32	/* before more is looked at again */
+#define DOUBT_DRAINS	5	/* a thread that lsm.bpf.c has marked is ignored so long if nobody else says so */
 
 struct heat_sense {
 	struct sense sense;
@@ -37,6 +39,9 @@ struct heat_sense {
 	uint32_t half, cpu, entry;
 	uint32_t fullest, dropped;
 	uint64_t told;		/* of what may be sampled away */
+	/* who is ignored: by the daemon's word; bpf/compacting.bpf.h has others, too */
+	int ignored[2];
+	uint32_t known[TERRACE_HEAT_IGNORED], nr_known;
 };
 
 /* ---- pure ------------------------------------------------------------------------------- */
@@ -138,10 +143,39 @@ static void adapt_module(struct heat_sense *h)
 		h->rate.now = h->module.now;	/* asked again when that is not enough */
 }
 
+static uint32_t *known(struct heat_sense *h, uint32_t thread)
+{
+	for (uint32_t i = 0; i < h->nr_known; i++)
+		if (h->known[i] == thread)
+			return &h->known[i];
+	return NULL;
+}
+
+/* Marks count how long nobody has confirmed them. */
+static void doubt(struct heat_sense *h)
+{
+	uint32_t thread, next, zero = 0, any = 0;
+	uint8_t drains;
+	int more;
+
+	for (more = bpf_map_get_next_key(h->ignored[0], NULL, &next); !more && any <= TERRACE_HEAT_IGNORED; any++) {
+		thread = next;
+		more = bpf_map_get_next_key(h->ignored[0], &thread, &next);
+		if (known(h, thread) || bpf_map_lookup_elem(h->ignored[0], &thread, &drains))
+			continue;
+		if (drains++ < DOUBT_DRAINS)
+			bpf_map_update_elem(h->ignored[0], &thread, &drains, BPF_EXIST);
+		else
+			bpf_map_delete_elem(h->ignored[0], &thread);
+	}
+	bpf_map_update_elem(h->ignored[1], &zero, &any, BPF_ANY);
+}
+
 /* All tables are read: the other half's turn, at a pace that fits. */
 static void turn(struct heat_sense *h)
 {
 	adapt_module(h);
+	doubt(h);
 	heat_adapt(&h->pace, h->fullest, h->dropped);
 	h->sense.sampling = h->module.now * (h->pace.mask + 1);
 	h->fullest = h->dropped = h->cpu = h->entry = 0;
@@ -180,13 +214,19 @@ static int heat_drain(struct sense *sense, uint32_t most, port_see_fn see, void 
 static void heat_ignore(struct sense *sense, uint32_t thread, bool yes)
 {
 	struct heat_sense *h = (struct heat_sense *)sense;
-	struct bpf_map *map = h->bpf->maps.ignored;
+	uint32_t *at = known(h, thread), zero = 0, any = 1;
 	uint8_t one = 1;
 
-	if (yes && !bpf_map__update_elem(map, &thread, sizeof(thread), &one, sizeof(one), BPF_NOEXIST))
-		h->bpf->bss->nr_ignored++;
-	else if (!yes && !bpf_map__delete_elem(map, &thread, sizeof(thread), 0))
-		h->bpf->bss->nr_ignored--;
+	if (!yes) {
+		if (at)
+			*at = h->known[--h->nr_known];
+		bpf_map_delete_elem(h->ignored[0], &thread);
+		return;
+	}
+	if (!at && h->nr_known < TERRACE_HEAT_IGNORED)
+		h->known[h->nr_known++] = thread;
+	bpf_map_update_elem(h->ignored[0], &thread, &one, BPF_ANY);
+	bpf_map_update_elem(h->ignored[1], &zero, &any, BPF_ANY);
 }
 
 static void heat_close(struct sense *sense)
@@ -279,6 +319,11 @@ int heat_open(unsigned int major, unsigned int minor, const struct heat_module *
 	err = load(h, major << 20 | minor);
 	if (!err)
 		err = map_tables(h);
+	if (!err) {
+		h->ignored[0] = bpf_map__fd(h->bpf->maps.ignored);
+		h->ignored[1] = bpf_map__fd(h->bpf->maps.any_ignored);
+		h->sense.ignored = h->ignored;
+	}
 	if (err) {
 		snprintf(why, bytes, "the kernel refuses BPF programs: %s", strerror(-err));
 		heat_close(&h->sense);

@@ -37,14 +37,18 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-static int load(struct lsm_sense *l)
+static int load(struct lsm_sense *l, const int *ignored)
 {
-	int err;
+	int err = 0;
 
 	l->bpf = lsm__open();
 	if (!l->bpf)
 		return -errno;
-	err = lsm__load(l->bpf);
+	if (ignored)
+		err = bpf_map__reuse_fd(l->bpf->maps.ignored, ignored[0]) ?:
+		      bpf_map__reuse_fd(l->bpf->maps.any_ignored, ignored[1]);
+	if (!err)
+		err = lsm__load(l->bpf);
 	if (!err)
 		err = lsm__attach(l->bpf);
 	if (err)
@@ -53,7 +57,12 @@ static int load(struct lsm_sense *l)
 	return l->ring ? 0 : -errno;
 }
 
-int lsm_open(struct lsm_sense **out, lsm_see_fn see, void *ctx, char *why, size_t bytes)
+void lsm_mark(struct lsm_sense *l, bool yes)
+{
+	l->bpf->bss->marks = yes;
+}
+
+int lsm_open(struct lsm_sense **out, const int *ignored, lsm_see_fn see, void *ctx, char *why, size_t bytes)
 {
 	struct lsm_sense *l = calloc(1, sizeof(*l));
 	int err;
@@ -63,7 +72,7 @@ int lsm_open(struct lsm_sense **out, lsm_see_fn see, void *ctx, char *why, size_
 	l->see = see;
 	l->ctx = ctx;
 	libbpf_set_print(silent);
-	err = load(l);
+	err = load(l, ignored);
 	if (err) {
 		snprintf(why, bytes, "the kernel refuses the BPF programs for files: %s", strerror(-err));
 		lsm_close(l);

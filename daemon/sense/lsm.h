@@ -17,8 +17,10 @@ struct lsm_sense;
 
 typedef void (*lsm_see_fn)(void *ctx, const struct terrace_file_event *e);
 
-/* 0, or -errno with a phrase in @why. */
-int lsm_open(struct lsm_sense **out, lsm_see_fn see, void *ctx, char *why, size_t bytes);
+/* @ignored: of a sense, whose program shall know at once which threads compact; or NULL.  0, or -errno with a phrase in @why. */
+int lsm_open(struct lsm_sense **out, const int *ignored, lsm_see_fn see, void *ctx, char *why, size_t bytes);
+/* Whether they are marked. */
+void lsm_mark(struct lsm_sense *l, bool yes);
 void lsm_close(struct lsm_sense *l);
 
 /* Filesystems by their device, 64 at most. */

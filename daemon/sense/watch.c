@@ -40,8 +40,10 @@ struct watch {
 	struct growing {
 		struct file_id id;
 		struct bequest *b;
+		bool bottom;
 	} growing[BEQUESTS];		/* outputs that began to grow since the last tick */
 	uint32_t nr_growing;
+	struct logs *logs;
 	struct places places;
 	struct files files;
 };
@@ -97,9 +99,28 @@ int watch_root(const char *path, uint32_t dev)
 	return -ESTALE;
 }
 
+/* The folder of a table may be a database's.  A name that is not known any more ends in " (deleted)", and is none. */
+static void note_folder(struct watch *w, const struct file *file, int fd)
+{
+	char link[32], path[LOGS_PATH], *end;
+	ssize_t n;
+
+	if (file->kind != FILE_TABLE || !file->parent || logs_knows(w->logs, file->id.dev, file->parent))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	end = strrchr(path, '/');
+	if (n < 2 || n == sizeof(path) - 1 || !end || end == path || strcmp(end + 1, file->name))
+		return;
+	*end = 0;
+	logs_found(w->logs, file->id.dev, file->parent, path);
+}
+
 /* Into EXTENTS of @extent; their number, 0: it cannot be asked. */
 static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent *extent)
 {
+	const struct file *file = files_find(&w->files, id);
 	const struct mount *m = mount_of(w, id->dev);
 	int root = m ? watch_root(m->path, id->dev) : -1;
 	int fd = root >= 0 ? open_inode(m, root, id) : -1, nr = 0;
@@ -108,6 +129,8 @@ static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct 
 		close(root);
 	if (fd >= 0) {
 		nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
+		if (file)
+			note_folder(w, file, fd);
 		close(fd);
 	}
 	return nr > 0 ? (uint32_t)nr : 0;
@@ -135,7 +158,7 @@ static void ask_growing(struct watch *w, const struct growing *g)
 	struct extent extent[EXTENTS];
 	uint32_t nr = extents_by_id(w, &g->id, extent);
 
-	w->tell.growing(w->tell.ctx, &g->id, g->b, extent, nr);
+	w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, extent, nr);
 }
 
 /* ---- what files tell ------------------------------------------------------------------------ */
@@ -180,6 +203,25 @@ static void on_job(void *ctx, const struct file_job *job)
 		w->counts.bequests_lost++;
 }
 
+/* "000012.sst"; 0: not of that form */
+static uint64_t number_of(const char *name)
+{
+	char *end;
+	uint64_t number = strtoull(name, &end, 10);
+
+	return strcmp(end, ".sst") ? 0 : number;
+}
+
+static bool goes_to_bottom(const struct watch *w, const struct file_job *job, const struct file *file)
+{
+	const struct eventlog *log = logs_of(w->logs, file->id.dev, file->parent);
+	uint64_t input[FILES_INPUTS];
+
+	for (uint32_t i = 0; i < job->nr_inputs; i++)
+		input[i] = number_of(job->input[i].name);
+	return log && eventlog_goes_to_bottom(log, input, job->nr_inputs);
+}
+
 static void on_growing(void *ctx, const struct file_job *job, const struct file *file)
 {
 	struct watch *w = ctx;
@@ -189,7 +231,9 @@ static void on_growing(void *ctx, const struct file_job *job, const struct file 
 		return;
 	b = bequest_of(job, &w->places);
 	if (b)
-		w->growing[w->nr_growing++] = (struct growing){ .id = file->id, .b = b };
+		w->growing[w->nr_growing++] = (struct growing){
+			.id = file->id, .b = b, .bottom = goes_to_bottom(w, job, file),
+		};
 }
 
 static size_t names(char *line, size_t at, size_t bytes, const struct file_part *part, uint32_t nr)
@@ -214,6 +258,30 @@ static void on_compaction(void *ctx, const struct file_job *job)
 	w->tell.compaction(w->tell.ctx, line);
 }
 
+static size_t numbers(char *line, size_t at, size_t bytes, const uint64_t *number, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr && at < bytes; i++)
+		at += (size_t)snprintf(line + at, bytes - at, "%s%06llu.sst", i ? " " : "", (unsigned long long)number[i]);
+	return at < bytes ? at : bytes - 1;
+}
+
+static void on_logged(void *ctx, const struct eventlog_job *job)
+{
+	struct watch *w = ctx;
+	char line[2048];
+	size_t at;
+
+	if (!w->tell.logged)
+		return;
+	at = numbers(line, 0, sizeof(line), job->input, job->nr_inputs);
+	at += (size_t)snprintf(line + at, sizeof(line) - at, " -> ");
+	if (at < sizeof(line))
+		at = numbers(line, at, sizeof(line), job->output, job->nr_outputs);
+	if (at < sizeof(line))
+		snprintf(line + at, sizeof(line) - at, " at level %d", job->level);
+	w->tell.logged(w->tell.ctx, line);
+}
+
 static void on_busy(void *ctx, uint32_t thread, bool yes)
 {
 	struct watch *w = ctx;
@@ -234,6 +302,7 @@ static void on_event(void *ctx, const struct terrace_file_event *e)
 static void mount_drop(struct watch *w, struct mount *m)
 {
 	lsm_watch(w->lsm, m->major, m->minor, false);
+	logs_gone(w->logs, m->major << 20 | m->minor);
 	m->path[0] = 0;
 }
 
@@ -297,10 +366,12 @@ static void look_for_mounts(struct watch *w)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-void watch_tick(struct watch *w, bool look)
+void watch_tick(struct watch *w, bool look, bool logs)
 {
 	if (look)
 		look_for_mounts(w);
+	if (logs)
+		logs_tick(w->logs);
 	lsm_drain(w->lsm);
 	for (uint32_t i = 0; i < w->nr_growing; i++) {
 		ask_growing(w, &w->growing[i]);
@@ -322,11 +393,17 @@ const struct watch_counts *watch_counts(struct watch *w)
 {
 	w->counts.files = w->files.stats;
 	w->counts.lost = lsm_lost(w->lsm);
+	logs_counts(w->logs, &w->counts.logs);
 	return &w->counts;
 }
 
-int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *tell, struct watch **out,
-	       char *why, size_t bytes)
+void watch_mark(struct watch *w, bool yes)
+{
+	lsm_mark(w->lsm, yes);
+}
+
+int watch_open(unsigned int major, unsigned int minor, const int *ignored, const struct watch_tell *tell,
+	       struct watch **out, char *why, size_t bytes)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
@@ -340,8 +417,10 @@ int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *
 	w->major = major;
 	w->minor = minor;
 	files_init(&w->files, &files);
-	err = lsm_open(&w->lsm, on_event, w, why, bytes);
+	w->logs = logs_open(on_logged, w);
+	err = w->logs ? lsm_open(&w->lsm, ignored, on_event, w, why, bytes) : -ENOMEM;
 	if (err) {
+		logs_close(w->logs);
 		free(w);
 		return err;
 	}
@@ -358,5 +437,6 @@ void watch_close(struct watch *w)
 	for (uint32_t i = 0; i < w->nr_growing; i++)
 		bequest_free(w->growing[i].b);
 	places_exit(&w->places);
+	logs_close(w->logs);
 	free(w);
 }

@@ -14,6 +14,7 @@
 
 #include "sense/extents.h"
 #include "sense/files.h"
+#include "sense/logs.h"
 
 struct watch;
 struct bequest;
@@ -26,6 +27,7 @@ struct watch_counts {
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
+	struct logs_counts logs;
 };
 
 #define WATCH_PATH	256
@@ -35,15 +37,19 @@ struct watch_tell {
 	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr);
 	/* It has been written: where its bytes are. */
 	void (*placed)(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr);
-	/* It is being written by a job that reads the inputs of @b: where its bytes will be, as far as that is decided. */
-	void (*growing)(void *ctx, const struct file_id *id, const struct bequest *b, const struct extent *extents,
-			uint32_t nr);
+	/*
+	 * It is being written by a job that reads the inputs of @b: where its bytes will be, as far as that is decided.
+	 * @bottom: by the database's own log, nothing lies below its level.
+	 */
+	void (*growing)(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom,
+			const struct extent *extents, uint32_t nr);
 	/* @thread compacts; or does no longer. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* A job has written its outputs: what they are made of.  May turn out to be no compaction. */
 	void (*bequest)(void *ctx, const struct bequest *b);
 	/* For people. */
 	void (*compaction)(void *ctx, const char *line);
+	void (*logged)(void *ctx, const char *line);	/* the same by the database's own log */
 	void (*filesystem)(void *ctx, const char *path);
 	void *ctx;
 };
@@ -51,13 +57,15 @@ struct watch_tell {
 /* An open folder, if the filesystem there is still @dev; or -errno. */
 int watch_root(const char *path, uint32_t dev);
 
-/* 0, or -errno with a phrase in @why. */
-int watch_open(unsigned int major, unsigned int minor, const struct watch_tell *tell, struct watch **out,
-	       char *why, size_t bytes);
+/* @ignored: see lsm.h.  0, or -errno with a phrase in @why. */
+int watch_open(unsigned int major, unsigned int minor, const int *ignored, const struct watch_tell *tell,
+	       struct watch **out, char *why, size_t bytes);
+/* Whether threads are marked as soon as they compact. */
+void watch_mark(struct watch *w, bool yes);
 void watch_close(struct watch *w);
 
-/* Hands on what has happened.  @look: looks for new filesystems, too. */
-void watch_tick(struct watch *w, bool look);
+/* Hands on what has happened.  @look: looks for new filesystems, too; @logs: reads the databases' own logs. */
+void watch_tick(struct watch *w, bool look, bool logs);
 
 const struct watch_counts *watch_counts(struct watch *w);
 

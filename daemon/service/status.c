@@ -369,6 +369,8 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "inherit_heat", c->inherit_heat);
 	flag(o, "cold_streams", c->cold_streams);
 	real(o, "cold_share", c->cold_share);
+	real(o, "bottom_share", c->bottom_share);
+	flag(o, "database_logs", c->database_logs);
 	flag(o, "pin_tails", c->pin_tails);
 	real(o, "pin_share", c->pin_share);
 	real(o, "tail_share", c->tail_share);

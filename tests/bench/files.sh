@@ -1,21 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What knowing a database's files is worth: an unmodified RocksDB on xfs, with all uses, without one each, and without any.
-# bench: mode=functional memory=3G timeout=1800 cpus=2
+# bench: mode=functional memory=3G timeout=5400 cpus=2
 #
-# Each variant is a fresh volume, whose fast tier holds half of the database: it is filled, an eighth of
-# its keys is read again and again, everything is compacted at once, and the same part is read once more.
+# Each variant is a fresh volume, whose fast tier holds half of the database: it is filled, and an eighth of
+# its keys is read again and again. Then, with that part read before and after:
+#
+#	scan		all of it is read once
+#	churn		a tenth of all keys is written anew, four times, and compacted while the hot part is read
+#	compaction	everything is compacted at once
 #
 #	IBIR	dead blocks among those that orders brought up
-#	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space
+#	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space, after all of this
 #
 # LHR, the share of lookups in the fast tier that find what they look for, needs no measuring: the map is exact, and
 # no tier is ever asked for a block that it does not hold.
 #
-# Seen with FAST=32, where the fast tier never filled up: IBOR 1.5 % with all uses (KEYS=50000), 53 % with none (KEYS=60000). Under pressure, which is
-# what inheritance is for, it has not been run to its end yet.
-#
-# VARIANTS="all no-inherit_heat" measures these alone. Counts, not times: any machine gives them.
+# VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -23,8 +24,8 @@
 
 need_cmd python3 mkfs.xfs db_bench
 PATH=$TERRACE_TREE/build:$PATH in_ram terraced db_bench
-KEYS=${KEYS:-100000} WARM=${WARM:-30000} PROBE=${PROBE:-3000} FAST=${FAST:-48}
-VARIANTS=${VARIANTS:-all no-inherit_heat no-pin_tails no-cold_streams no-ignore_compactions no-trim_dead none}
+KEYS=${KEYS:-100000} WARM=${WARM:-90000} PROBE=${PROBE:-3000} FAST=${FAST:-24} ROUNDS=${ROUNDS:-4}
+IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-ignore_compactions,no-trim_dead,none}"
 LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m
 daemon=
 declare -A GOT
@@ -41,8 +42,9 @@ database() {
 		--bloom_bits=10 --cache_size=262144 --use_direct_reads=1 --compaction_readahead_size=65536 "$@" > /dev/shm/said 2>&1 ||
 		{ tail -5 /dev/shm/said; die "db_bench $*"; }
 }
-# read_some NUMBER SEED: the first eighth of the keys, evenly
-read_some() { database --use_existing_db=1 --benchmarks=readrandom --num=$((KEYS / 8)) --reads="$1" --seed="$2" --disable_auto_compactions=1; }
+# read_some NUMBER SEED [OPTION...]: the first eighth of the keys, evenly
+read_some() { database --use_existing_db=1 --benchmarks=readrandom --num=$((KEYS / 8)) --reads="$1" --seed="$2" "${@:3}"; }
+probe() { hits read_some "$PROBE" "$1" --disable_auto_compactions=1; }
 # hits COMMAND...: reads meanwhile that the fast tier served, per 10,000
 hits() {
 	local fast slow
@@ -58,6 +60,18 @@ quiet() {
 		sleep 2
 		[ "$before" != "$(number trims)/$(number "done")/0" ] || return 0
 	done
+}
+# churn NAME: hits meanwhile
+churn() {
+	local round sum=0
+	for ((round = 0; round < ROUNDS; round++)); do
+		database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 10)) --seed=$((10 + round)) --disable_auto_compactions=1
+		hits read_some "$PROBE" $((20 + round))
+		sum=$((sum + HITS))
+	done
+	quiet
+	GOT[$1.churn]=$((sum / ROUNDS))
+	echo "# $1: churned, hits meanwhile ${GOT[$1.churn]} of 10000, $(number promoted_dead_blocks) dead blocks brought up"
 }
 uses=(inherit_heat pin_tails cold_streams ignore_compactions ban_dead trim_dead)
 
@@ -82,18 +96,25 @@ variant() {
 
 	database --benchmarks=fillrandom
 	echo "# $name: filled"
-	read_some "$WARM" 1
+	read_some "$WARM" 1 --disable_auto_compactions=1
 	quiet
 	echo "# $name: warm, $(number demoted_blocks) blocks demoted so far"
-	hits read_some "$PROBE" 2
+	probe 2
+	GOT[$name.warm]=$HITS
+	database --use_existing_db=1 --benchmarks=readseq --disable_auto_compactions=1
+	probe 3
+	GOT[$name.scanned]=$HITS
+	echo "# $name: scanned, hits ${GOT[$name.warm]} -> ${GOT[$name.scanned]} of 10000"
+	churn "$name"
+	probe 4
 	GOT[$name.before]=$HITS
 	database --use_existing_db=1 --benchmarks=compact
+	probe 5
+	GOT[$name.after]=$HITS
 	quiet
 	echo "# $name: compacted"
 	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
 	GOT[$name.ibor]=$((10000 * dead / (fast ? fast : 1)))
-	hits read_some "$PROBE" 3
-	GOT[$name.after]=$HITS
 	answers
 	local up
 	up=$(($(number promoted_by_flush_blocks) + $(number promoted_by_compaction_blocks) + $(number promoted_by_epoch_blocks) + $(number promoted_as_heirs_blocks)))
@@ -110,16 +131,21 @@ variant() {
 mkdir -p $M
 modprobe -q xfs || true
 vol_ram "$FAST" 512
-for one in $VARIANTS; do variant "$one"; done
+for one in "${VARIANTS[@]}"; do variant "$one"; done
 drop() { echo $((GOT[$1.before] - GOT[$1.after])); }
-for one in $VARIANTS; do
+scan() { echo $((GOT[$1.warm] - GOT[$1.scanned])); }
+for one in "${VARIANTS[@]}"; do
+	figure "$one: fast hits when warm" "${GOT[$one.warm]}" "of 10000"
+	figure "$one: fast hits while the database compacts" "${GOT[$one.churn]}" "of 10000"
 	figure "$one: fast hits before the big compaction" "${GOT[$one.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.after]}" "of 10000"
 	if [ "$one" = all ]; then
+		bar "all: hits lost by a full scan" "$(scan all)" "of 10000" 100
 		bar "all: hits lost by the big compaction" "$(drop all)" "of 10000" 200
 		bar "all: IBIR, dead among what was brought up" "${GOT[all.ibir]}" "of 10000" 100
 		bar "all: IBOR, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
+		figure "$one: hits lost by a full scan" "$(scan "$one")" "of 10000"
 		figure "$one: hits lost by the big compaction" "$(drop "$one")" "of 10000"
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
 		figure "$one: IBOR" "${GOT[$one.ibor]}" "of 10000"

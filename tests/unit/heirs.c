@@ -90,11 +90,62 @@ static void tails_stay_fast(void **state)
 	}
 }
 
+/* Dead blocks that an order brings up are told; not those that the kernel keeps down, nor those that are in use again. */
+static void dead_blocks_that_come_up_are_counted(void **state)
+{
+	(void)state;
+	for (int ban = 0; ban <= 1; ban++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.pin_share = 0.05;
+		sim_open(s);
+		s->banned = 100;
+		s->banned_end = ban ? 140 : 100;
+		engine_dead(&s->e, 100, 40, true);
+		engine_dead(&s->e, 110, 5, false);
+		engine_pin(&s->e, 90, 60);
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(sim_tick(s), 0);
+		assert_int_equal(s->e.stats.promoted_dead, ban ? 0 : 35);
+		assert_int_equal(s->e.stats.promoted_as_heirs, ban ? 20 : 60);
+		sim_remove(s);
+	}
+}
+
+/* What is born hot and finds no room, or its region being moved, goes up when that is over. */
+static void heirs_wait(void **state)
+{
+	(void)state;
+	for (int busy = 0; busy <= 1; busy++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint32_t up = 0;
+
+		s->c.pin_share = 0.05;
+		sim_open(s);
+		s->no_room = !busy;
+		s->delay = busy ? 4 : 0;
+		engine_pin(&s->e, 100, 30);
+		assert_int_equal(sim_tick(s), 0);
+		engine_pin(&s->e, 200, 30);	/* in the same region */
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(sim_tick(s), 0);
+		s->no_room = false;
+		for (int i = 0; i < 32; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 100; b < 230; b++)
+			up += s->v.place[b] != PLACE_PACKED;
+		assert_int_equal(up, 60);
+		sim_remove(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outputs_inherit_heat),
 		cmocka_unit_test(tails_stay_fast),
+		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
+		cmocka_unit_test(heirs_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,27 @@ static void a_volume_that_vanishes_ends_the_loop(void **state)
 	sim_remove(s);
 }
 
+/*
+ * A database that reads a few blocks again and again and writes five others, in turn, for each read: an LRU's hits of all
+ * accesses are not even those of a random placement, but those of the reads, for which blocks go up, are.
+ */
+static void writes_do_not_hide_skew(void **state)
+{
+	struct sim *s = sim_create(64 * 1024, 8 * 1024);
+
+	(void)state;
+	sim_open(s);
+	for (uint64_t i = 0; i < 120000; i++) {
+		bool write = i % 6 != 0;
+
+		sim_access(s, write ? 2048 + i % 60000 : prng_below(&s->prng, 1024), write);
+		if (i % 512 == 511)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(hear_skewed(&s->e));
+	sim_remove(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +255,7 @@ int main(void)
 		cmocka_unit_test(failed_orders_are_told_and_tried_again),
 		cmocka_unit_test(no_room_is_final_and_tried_again),
 		cmocka_unit_test(a_volume_that_vanishes_ends_the_loop),
+		cmocka_unit_test(writes_do_not_hide_skew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,19 @@ static void drop_empty_packs(void)
 	}
 }
 
+/* The packs stay: their tier of copies is to be left. */
+static void drop_copies(void)
+{
+	u32 k;
+
+	for (k = 0; k < now.nr; k++) {
+		struct naive_pack p = now.list[k];
+
+		if (p.index_blocks)
+			journal(TERRACE_RECORD_INDEX_DROP, REGION, p.index_blocks, p.index_place, p.id, 0);
+	}
+}
+
 static void write_blocks(u32 i, u32 n)
 {
 	u64 place = take(FAST, n);
@@ -243,7 +256,7 @@ static void live_on(void)
 	while (nr_records < RECORDS - 4 * BLOCKS) {
 		u32 i = random_below(&seed, BLOCKS), n = 1 + random_below(&seed, BLOCKS - i);
 
-		switch (random_below(&seed, 12)) {
+		switch (random_below(&seed, 13)) {
 		case 0 ... 3:
 			write_blocks(i, n < 20 ? n : 20);
 			break;
@@ -256,6 +269,9 @@ static void live_on(void)
 				break;
 			discard_region();
 			drop_empty_packs();
+			break;
+		case 12:
+			drop_copies();
 			break;
 		case 6 ... 8:
 			pack_blocks(i, n, now.nr >= TERRACE_MAX_PACKS || !random_below(&seed, 3));

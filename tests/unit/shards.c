@@ -135,6 +135,25 @@ static void exact_when_everything_is_sampled(void **state)
 }
 
 /* After a change of load, aging lets the curve follow; without it the past weighs on. */
+/* Three blocks are read in turn, one is written in between: they need room for four, and all reads but the first hit. */
+static void a_touch_takes_room_and_is_no_access(void **state)
+{
+	struct shards_tunables t;
+	struct shards s;
+
+	(void)state;
+	tunable_defaults(&shards_tunable_table, &t);
+	make(&s, &t, 1024);
+	for (int i = 0; i < 3000; i++) {
+		shards_access(&s, (uint64_t)(i % 3));
+		shards_touch(&s, 100);
+	}
+	assert_near(shards_hit_rate(&s, 4), 1, 0.01);
+	assert_near(shards_hit_rate(&s, 3), 0, 0.01);
+	assert_near(shards_reuse(&s), 1, 0.01);
+	free(s.samples);
+}
+
 static void aging_follows_the_load(void **state)
 {
 	struct shards_tunables t;
@@ -192,6 +211,7 @@ int main(void)
 		cmocka_unit_test(zipf_within_2_points),
 		cmocka_unit_test(uniform_within_2_points),
 		cmocka_unit_test(hotspot_within_2_points),
+		cmocka_unit_test(a_touch_takes_room_and_is_no_access),
 		cmocka_unit_test(aging_follows_the_load),
 		cmocka_unit_test(memory_is_constant_and_tunables_matter),
 	};

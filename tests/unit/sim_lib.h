@@ -41,6 +41,7 @@ struct sim {
 	bool samples;		/* what regions hold; odd ones do not shrink */
 	bool mute;		/* ... but no answer ever comes */
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
+	uint64_t banned, banned_end;	/* these blocks are DEAD: no order raises them */
 	double slow_fill;	/* share of the slow tier in use */
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
@@ -212,6 +213,9 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 		*(m->region % 2 ? &s->plain_odd : &s->plain_even) += 1;
 	memcpy(up.bits, m->up, sizeof(up.bits));
 	volume_masks(&s->v, m->region, &in);
+	for (uint64_t b = s->banned; b < s->banned_end; b++)
+		if (b / REGION_BLOCKS == m->region && !upmask_test(&in.fast, (uint32_t)(b % REGION_BLOCKS)))
+			up.bits[b % REGION_BLOCKS / 64] &= ~(1ull << b % 64);
 	for (uint32_t w = 0; m->mode == TERRACE_MOVE_RAISE && w < UPMASK_WORDS; w++)
 		up.bits[w] |= in.fast.bits[w];
 	volume_move(&s->v, m->region, &up, m->mode == TERRACE_MOVE_RAISE ? MOVE_RAISE :

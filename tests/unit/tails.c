@@ -88,6 +88,42 @@ static void agrees_with_a_list(void **state)
 	}
 }
 
+static void cut_by_cut(void **state)
+{
+	static bool have[BLOCKS];
+	struct prng p = { 5 };
+
+	(void)state;
+	memset(have, 0, sizeof(have));
+	for (uint64_t n = 1; n < 500; n++) {
+		uint64_t first = prng_below(&p, BLOCKS - 40), nr = prng_below(&p, 40) + 1, total = 0;
+		bool cut = prng_below(&p, 2);
+
+		if (!cut)
+			tails_cut(&tails, first, nr);	/* adding takes back whole tails that overlap */
+		if (cut)
+			tails_cut(&tails, first, nr);
+		else
+			tails_add(&tails, first, nr, UINT64_MAX);
+		for (uint64_t b = first; b < first + nr; b++)
+			have[b] = !cut;
+		for (uint64_t b = 0; b < BLOCKS; b++) {
+			assert_int_equal(tails_have(&tails, b), have[b]);
+			total += have[b];
+		}
+		assert_int_equal(tails.blocks, total);
+	}
+	/* no room for the rest behind the cut */
+	setup(NULL);
+	tails_add(&tails, 1000000, 10, UINT64_MAX);
+	for (uint64_t i = 1; i < TAILS_MAX; i++)
+		tails_add(&tails, i * 2, 1, UINT64_MAX);
+	tails_cut(&tails, 1000004, 2);
+	assert_int_equal(tails.nr, TAILS_MAX);
+	assert_true(tails_have(&tails, 1000003) && !tails_have(&tails, 1000004) && !tails_have(&tails, 1000006));
+	assert_int_equal(tails.blocks, TAILS_MAX - 1 + 4);
+}
+
 static void bounded_in_number(void **state)
 {
 	(void)state;
@@ -113,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_oldest_leaves, setup),
 		cmocka_unit_test_setup(agrees_with_a_list, setup),
+		cmocka_unit_test_setup(cut_by_cut, setup),
 		cmocka_unit_test_setup(bounded_in_number, setup),
 		cmocka_unit_test_setup(tails_begin_in_whole_blocks, setup),
 	};

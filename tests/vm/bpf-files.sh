@@ -16,6 +16,8 @@ trap 'cp $LOG $STATUS "$OUT/" 2> /dev/null || true' EXIT
 answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
 number() { answers && sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
 is() { [ "$(number "$1")" -eq "$2" ]; }
+reads() { answers && awk '/"reads_told"/ { gsub(/[^0-9]/, ""); n += $0 } END { print n }' $STATUS; }
+reads_grown() { [ "$(reads)" -ge "$1" ]; }
 at_least() { [ "$(number "$1")" -ge "$2" ]; }
 logged() { grep -qE -e "$1" $LOG; }
 until_() {
@@ -157,6 +159,25 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 		check_eq "ranges of dead tables" "$(number ranges)" "$ranges"
 		pass "$fs: shared extents are refused"
 	fi
+
+	# ---- a compaction that is over before the daemon hears of it ----
+	tables write 41 2 4
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	ignored=$(number ignored) reads=$(reads)
+	tables compact 41,42 51,52 fast
+	sums 000051.ldb 000052.ldb
+	until_ "a fast compaction" is compactions 3
+	sleep 1
+	ignored=$(($(number ignored) - ignored)) reads=$(($(reads) - reads))
+	[ $((100 * ignored)) -ge $((85 * reads)) ] || die "only $ignored of $reads reads of a fast compaction are ignored"
+	# a thread that was marked and is none any more is heard again
+	echo 3 > /proc/sys/vm/drop_caches
+	ignored=$(number ignored) reads=$(reads)
+	cat $M/db/000051.ldb > /dev/null
+	until_ "reads of another" reads_grown $((reads + 8))
+	check_eq "ignored reads of another" "$(number ignored)" "$ignored"
+	pass "$fs: a compaction is ignored from its start"
 
 	# ---- nothing else was touched, nothing is kept open ----
 	umount $M

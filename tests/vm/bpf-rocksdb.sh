@@ -66,6 +66,8 @@ run() {
 	echo "$fs, trim_dead = $trim $*: fast tier $(vol_tier 0 used) blocks, $(number dead_blocks) died, $(number trimmed_bytes) bytes trimmed"
 	python3 "$TERRACE_TREE/tests/vm/compactions.py" 95 $LOG $M/db/LOG* || die "compactions"
 	check_eq "events lost" "$(number events_lost)" 0
+	check_eq "lines of its own log that were not understood" "$(number log_events_malformed)" 0
+	check_eq "databases with a log" "$(number databases_with_logs)" 1
 	[ "$(number mapped)" -ge 20 ] || die "$(number mapped) tables have places"
 	[ "$trim" = no ] || [ "$(number trimmed_bytes)" -ge 1000000 ] || die "$(number trimmed_bytes) bytes trimmed"
 	kill $daemon

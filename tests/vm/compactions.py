@@ -6,7 +6,7 @@ usage: compactions.py LEAST TERRACED_LOG LOG...
 
 Compared are pairs of an input and an output.  A compaction counts that finished, wrote something and
 had one of its inputs deleted: one that a shutdown cut off gives its outputs up instead.  Fails where precision
-or recall is below LEAST per cent.
+or recall is below LEAST per cent, or where what terraced has read in that log is not exactly what stands there.
 """
 import json
 import re
@@ -33,13 +33,13 @@ def truth(paths):
             elif what == 'table_file_deletion':
                 deleted.add(e['file_number'])
     finished = [j for j in jobs.values() if j['finished'] and j['out']]
-    return [j for j in finished if j['in'] & deleted], len(finished)
+    return [j for j in finished if j['in'] & deleted], finished
 
 
-def seen(path):
+def seen(path, what):
     found = []
     for line in open(path, errors='replace'):
-        m = re.search(r'compaction: (.*) -> (.*)', line)
+        m = re.search(what + ': (.*) -> (.*)', line)
         if m:
             found.append({'in': set(map(int, re.findall(r'(\d+)\.sst', m[1]))), 'out': set(map(int, re.findall(r'(\d+)\.sst', m[2])))})
     return found
@@ -50,10 +50,10 @@ def pairs(jobs):
 
 
 def main(least, log, *paths):
-    (true, finished), saw = truth(paths), seen(log)
+    (true, finished), saw, read = truth(paths), seen(log, 'compaction'), seen(log, 'by its own log')
     t, s = pairs(true), pairs(saw)
     precision, recall = 100 * len(t & s) / max(1, len(s)), 100 * len(t & s) / max(1, len(t))
-    print(f'{len(true)} compactions ({finished - len(true)} more were cut off), {len(saw)} seen; '
+    print(f'{len(true)} compactions ({len(finished) - len(true)} more were cut off), {len(saw)} seen; '
           f'{len(t)} pairs, {len(s)} seen: precision {precision:.1f} %, recall {recall:.1f} %')
     for j in true:
         same = [x for x in saw if x['in'] & j['in']]
@@ -61,7 +61,9 @@ def main(least, log, *paths):
             print('  was ', sorted(j['in']), '->', sorted(j['out']))
             for x in same:
                 print('  seen', sorted(x['in']), '->', sorted(x['out']))
-    sys.exit(not t or precision < least or recall < least)
+    exact = pairs(finished) == pairs(read)
+    print(f'{len(read)} compactions read in its own log: ' + ('exactly those' if exact else 'not the same'))
+    sys.exit(not t or precision < least or recall < least or not exact)
 
 
 main(float(sys.argv[1]), *sys.argv[2:])
