@@ -1,13 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# crash/explore with every layout, each several times over, and all states; some of them are recovered by the module as well.
+# crash/explore with every layout, seed after seed, until each stage of a commit that occurs, by record type and mode of a move, has fifty distinct cuts; some of the states are recovered by the module as well.
 # host: timeout=7200 build=kmod,drive,daemon,oracle,orders,explore long
-LAYOUTS=${LAYOUTS:-shared torn sync apart home tight uncached}
-ROUNDS=${ROUNDS:-4}
-PER=${PER:-40}
-STATES=${STATES:-0}
-LIMIT=${LIMIT:-600}
-LEAST=${LEAST:-10000}
-SAMPLE=${SAMPLE:-50}
-TABLE=1
-. "$TERRACE_TREE/tests/crash/explore.sh"
+#
+# BUDGET= seconds; no seed is begun after that. Counts add up in $OUT/counts, layout
+# by layout, so that an end in the middle has what was done. What has fewer than
+# fifty in the end is listed ("few: RECORD, MODE, STAGE: N").
+. "$TERRACE_TREE/tests/host/lib.sh"
+
+first=${SEED:-1}
+BUDGET=${BUDGET:-5400}
+all=${LAYOUTS:-shared torn sync apart home tight wide uncached}
+export ROUNDS=${ROUNDS:-2} PER=${PER:-40} STATES=${STATES:-4000} LIMIT=${LIMIT:-300} LEAST=${LEAST:-300} SAMPLE=${SAMPLE:-4} TABLE=1
+export SEED LAYOUTS
+unset SHARE
+
+rm -f "$OUT/counts"
+total=0 few=-1
+for ((SEED = first; SECONDS < BUDGET && few != 0; SEED++)); do
+	for LAYOUTS in $all; do
+		[ $SECONDS -lt "$BUDGET" ] || break
+		bash "$TERRACE_TREE/tests/crash/explore.sh" > "$OUT/said" 2>&1 || { cat "$OUT/said"; die "layout $LAYOUTS, seed $SEED"; }
+		export HONEST=1
+		grep -E '^(explore|ok): |states recovered' "$OUT/said" | tail -3
+		total=$((total + $(sed -n 's/^ok: \([0-9]*\) distinct states$/\1/p' "$OUT/said")))
+	done
+	few=$(sed -n 's/^explore: of the stages that were met .*, \([0-9]*\) fewer$/\1/p' "$OUT/said" | tail -1)
+	echo "seed $SEED: $total distinct states so far, $few stages with fewer than 50"
+done
+grep '^few: ' "$OUT/said" || true
+[ "$total" -ge 10000 ] || [ $SECONDS -lt 3600 ] || die "only $total distinct states"
+echo "ok: $total distinct states, none wrong, $((SEED - first)) seeds"

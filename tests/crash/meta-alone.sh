@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Started with one metadata copy missing, a volume forgets nothing when that copy comes back after a power cut, however much it had.
-# vm: mode=functional memory=3G timeout=600
+# vm: mode=functional cpus=1 memory=3G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Damaged superblocks, map pages and a lost fast drive: the error is precise, the rest is served, nothing old is called current. The lazy mirror is complete at any time.
-# vm: mode=functional memory=3G timeout=600 build=oracle
+# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

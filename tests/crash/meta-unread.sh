@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A map page that cannot be read for a while is not called damaged: its region is served again, and discards of it hold, when the drive answers.
-# vm: mode=functional memory=2G timeout=600
+# vm: mode=functional cpus=1 memory=2G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Metadata that cannot be written any more make the volume read-only, for good; what was promised is there after a restart.
-# vm: mode=functional memory=2G timeout=600 build=oracle,orders
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=oracle,orders
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A write with FUA and no flush behind it survives a power cut; fsync flushes just the drives that have a volatile cache.
-# vm: mode=functional memory=3G timeout=600 build=oracle
+# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle
 #
 # On a block device the kernel follows every synchronous write by a flush. A
 # file on xfs gives FUA alone: overwriting written extents with O_DIRECT and

@@ -257,11 +257,28 @@ static bool any_of(const struct counts *c, u32 type, u32 mode)
 	return false;
 }
 
+/* Of the stages that were met those with too few states. */
+static void print_few(const struct kinds *k, const struct counts *c)
+{
+	u32 few = 0, enough = 0;
+
+	for (u32 t = 0; t < NR_TYPES; t++)
+		for (u32 m = 0; m < k->nr_modes; m++)
+			for (u32 s = 0; s < NR_STAGES; s++) {
+				u32 n = c->cell[t][m][s];
+
+				enough += n >= ENOUGH;
+				if (!n || n >= ENOUGH)
+					continue;
+				few++;
+				printf("few: %s, %s, %s: %u\n", type_names[t], k->mode[m], stage_names[s], n);
+			}
+	printf("explore: of the stages that were met %u have %u states or more, %u fewer\n", enough, ENOUGH, few);
+}
+
 /* One line per type and mode that were met, with the states in each stage. */
 void kinds_print(const struct kinds *k, const struct counts *c)
 {
-	u32 rows = 0, thin = 0, many = 0;
-
 	printf("%-11s %-10s", "record", "mode");
 	for (u32 s = 0; s < NR_STAGES; s++)
 		printf(" %7s", stage_names[s]);
@@ -270,15 +287,10 @@ void kinds_print(const struct kinds *k, const struct counts *c)
 		for (u32 m = 0; m < k->nr_modes; m++) {
 			if (!any_of(c, t, m))
 				continue;
-			rows++;
 			printf("%-11s %-10s", type_names[t], k->mode[m]);
-			for (u32 s = 0; s < NR_STAGES; s++) {
-				many += c->cell[t][m][s] >= ENOUGH;
-				thin += c->cell[t][m][s] < ENOUGH;
+			for (u32 s = 0; s < NR_STAGES; s++)
 				printf(" %7u", c->cell[t][m][s]);
-			}
 			putchar('\n');
 		}
-	printf("explore: %u pairs of record type and mode; of their %u stages %u have %u states or more, %u fewer\n",
-	       rows, rows * NR_STAGES, many, ENOUGH, thin);
+	print_few(k, c);
 }

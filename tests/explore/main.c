@@ -11,7 +11,8 @@
  * of the writes that are not, whole or torn. Each is given to the product's
  * offline check and read back with the product's own code, and each block must
  * hold what it may. States that are alike count once. Other marks: pause; mode
- * NAME; crash (the machine has, its drives have not); size BYTES is acknowledged.
+ * NAME; crash (the machine has, its drives have not); size BYTES is acknowledged;
+ * note N, which goes into what is saved.
  *
  *	--seed N	of all choices (1)
  *	--per N		states per moment at most (12)
@@ -65,6 +66,7 @@ struct walk {
 	bool exploring, dry;
 	u64 share;			/* moments in 1<<32 that are looked at */
 	u64 moments;
+	u64 note;			/* of the workload, the last one */
 	time_t until;
 };
 
@@ -137,6 +139,7 @@ static void save_image(const struct image *i, const char *folder)
 static void save_state(const struct walk *k, u32 at, u32 state)
 {
 	char folder[4000], path[4096];
+	FILE *f;
 
 	snprintf(folder, sizeof(folder), "%s/%u-%u", k->o->save, at, state);
 	mkdir(k->o->save, 0755);
@@ -146,6 +149,12 @@ static void save_state(const struct walk *k, u32 at, u32 state)
 		save_image(&k->world.image[i], folder);
 	snprintf(path, sizeof(path), "%s/ledger", folder);
 	if (k->promises.ledger && ledger_save(k->promises.ledger, path))
+		give_up("%s: cannot be written", path);
+	if (!k->note)
+		return;
+	snprintf(path, sizeof(path), "%s/note", folder);
+	f = fopen(path, "w");
+	if (!f || fprintf(f, "%llu\n", (unsigned long long)k->note) < 0 || fclose(f))
 		give_up("%s: cannot be written", path);
 }
 
@@ -284,6 +293,8 @@ static void take_mark(struct walk *k, const struct drive_record *r)
 		promises_cut(&k->promises);
 	} else if (is_word(r, "size", &rest, text)) {
 		k->promises.size = strtoull(rest, NULL, 0);
+	} else if (is_word(r, "note", &rest, text)) {
+		k->note = strtoull(rest, NULL, 0);
 	} else {
 		give_up("a mark '%s'", text);
 	}

@@ -10,8 +10,7 @@
 # fast drive, lazy mirror), sync (mirrored on a second fast drive), apart (on a
 # drive of its own), torn (drives that tear blocks, which are then written out
 # of place), home (a home tier), tight (a fast drive that overflows, so that
-# free places are taken again at once), uncached (drives without a volatile
-# cache), liar (drives that do not flush). Each round does each piece of work
+# free places are taken again at once), wide (60 regions), uncached (drives without a volatile cache), liar (drives that do not flush). Each round does each piece of work
 # once, with the oracle beside or before it; with SHARE=2 only every second, of
 # the second layout the others. Marks say which (kinds.c).
 # shellcheck disable=SC2119
@@ -21,13 +20,13 @@
 SEED=${SEED:-1}
 ROUNDS=${ROUNDS:-2}
 LAYOUTS=${LAYOUTS:-shared}
-WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize}
+WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize pages}
 RECORD=/sys/module/dm_drive/parameters/record
 MARKS=/dev/drive-record
 RANDOM=$SEED
 UP=(stream_kb=64 commit_ms=60000 janitor_high=1000 janitor_low=990)
 MIB=2048		# sectors
-PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup
+PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup dd
 dmsetup() { from_ram dmsetup "$@"; }
 klog_allow 'drive (fast|next|slow|meta)'
 
@@ -37,7 +36,8 @@ say() { echo "$*" > $MARKS; }
 
 lay() {
 	BLOCKS=4096
-	[ "$1" != tight ] || BLOCKS=8192
+	size=120
+	case $1 in tight) BLOCKS=8192 ;; wide) size=240 ;; esac
 	# slow enough that writes end while others, and flushes, are under way
 	local params=(write_lat=200us flush_lat=3ms channels=8) atomic=atomic fast
 	DRIVES=(fast:32 slow:448)
@@ -59,8 +59,7 @@ lay() {
 	apart)	fast=(--meta /dev/mapper/meta "${fast[@]}") ;;
 	home)	fast+=(--tier "csd:home:$atomic=/dev/mapper/next") SHELVES=2 ;;
 	esac
-	vol_format "${fast[@]}" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size 120M
-	size=120
+	vol_format "${fast[@]}" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size ${size}M
 	META=fast
 	[ "$1" != apart ] || META=meta
 	JOURNAL=$(vol_layout "$META" journal)
@@ -108,6 +107,24 @@ do_discard() { writes "$count" --weights discard=10,zero=4,flush=4,write=16 --ma
 # so many that the pages go round their area
 checkpoints() { local n; for ((n = 0; n < 30; n++)); do checkpoint; done; }
 do_checkpoint() { count=$((4 * count)) beside checkpoints; }
+# Pages are taken in a circle. Thirty regions are written once, one in each checkpoint, and
+# left alone until the circle comes back to them; a dozen others are in each checkpoint.
+# The second time round some are in it whose pages lie just ahead.
+do_pages() {
+	local n region circle
+	[ "$layout" = wide ] || return 0
+	circle=$(($(vol_layout fast pages | cut -d' ' -f2) / 8 / 16 - 1))
+	for ((n = 0; n < circle + 30; n++)); do
+		for ((region = 4; region < 16; region++)); do touch_region $region; done
+		if [ $n -lt 30 ]; then
+			touch_region $((16 + n))
+		elif [ $n -ge $circle ]; then
+			for ((region = 0; region < 4; region++)); do touch_region $((16 + n - circle + region)); done
+		fi
+		checkpoint
+	done
+}
+touch_region() { from_ram dd if=/dev/zero of="$VOL" bs=4k count=1 seek=$(($1 * 1024 + RANDOM % 1024)) oflag=direct conv=notrunc status=none; }
 do_janitor() { vol_reload stream_kb=64 commit_ms=200 janitor_high=20 janitor_low=10; writes $((2 * count)); commit; vol_reload "${UP[@]}"; }
 do_wrap() { writes $((4 * count)) --weights write=6,fua=6,flush=2 --max-kb 8 --depth 3; }
 up_again() {

@@ -378,7 +378,9 @@ static void write_super(void)
 {
 	static u64 block[512];
 	u32 parity = super.generation & 1;
+	bool cut = breaks("lazy-cut");	/* the lazy mirror was to become this one, but got only its bitmap */
 
+	super.generation += cut ? 2 : 0;
 	for (u64 i = 0; i < tr_first_page(&super); i++)
 		set_mbit(i, true);
 	set_mbit(super.meta_blocks - 1, breaks("meta-leak"));
@@ -395,6 +397,9 @@ static void write_super(void)
 	if (mirror != ~0u) {
 		if (label[mirror].flags & TERRACE_LABEL_META_LAZY)
 			super.flags |= TERRACE_SUPER_LAZY;
+		if (cut)
+			super.flags &= ~TERRACE_SUPER_CLEAN;
+		super.generation -= cut ? 2 : 0;
 		tr_super_encode(block, &super);
 		write_block(fd[mirror], label[mirror].meta_start + parity, block, 1);
 	}
