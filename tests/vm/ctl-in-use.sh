@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl's offline commands leave devices alone that are mounted, stacked or part of an active volume, and work on them afterwards; boot assembles a volume by its labels.
-# vm: mode=functional memory=1G timeout=600
+# vm: mode=functional cpus=1 memory=1G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"

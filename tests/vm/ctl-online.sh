@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl create, list, status, set, deactivate, activate, remove, convert: a volume's life, and what each of them refuses.
-# vm: mode=functional memory=1G timeout=680 build=die
+# vm: mode=functional cpus=1 memory=1G timeout=680 build=die
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"
 
-vol_ram 64 256
+# large enough to hold 8 MiB of slots in readiness: a write that finds none there goes to a shelf
+vol_ram 256 256
 fast=$(readlink /dev/ram/fast) slow=$(readlink /dev/ram/slow)
 load_terrace
 tiers=(--tier "optane:slots:atomic=$fast" --tier "hdd:shelves:atomic=$slow")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terraced drives a volume: senses blocks, makes room with packs, keeps and raises what is hot, survives kill -9 with its heat.
-# vm: mode=functional memory=2G timeout=680 build=daemon,orders
+# vm: mode=functional cpus=1 memory=2G timeout=680 build=daemon,orders
 # shellcheck disable=SC2119,SC2086,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

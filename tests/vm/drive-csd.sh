@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A drive that compresses inside is a zram device: what it uses inside can be read.
-# vm: mode=functional memory=1G timeout=600
+# vm: mode=functional cpus=1 memory=1G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/drive/drive.sh"
 need zram

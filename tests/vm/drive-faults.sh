@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Injected errors and delays, dead drives, groups that lose power together, precise complaints.
-# vm: mode=functional memory=1G timeout=700 build=drive-tools
+# vm: mode=functional cpus=1 memory=1G timeout=700 build=drive-tools
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/drive/drive.sh"
 drive_tools

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Bad tables, wrong devices and damaged metadata get a precise message, and nothing on any drive is changed.
-# vm: mode=functional memory=3G timeout=700 build=oracle
+# vm: mode=functional cpus=1 memory=3G timeout=700 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

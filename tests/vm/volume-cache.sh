@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The promotion cache: what was read from packs is not read again, is never more than allowed, and leaves when overwritten.
-# vm: mode=functional memory=2G timeout=800 build=orders
+# vm: mode=functional cpus=1 memory=2G timeout=800 build=orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Told to queue, a full volume lets its writers wait, and they go on when a discard has made room.
-# vm: mode=functional memory=3G timeout=600 build=oracle,orders
+# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # io_uring submits hits without a worker: the hit path never sleeps, and says so.
-# vm: mode=functional memory=2G timeout=600 build=oracle
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=oracle
 # shellcheck disable=SC2119,SC2034
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a policy sees and may mark: summaries, pins and hints, events, the claim to drive, tracepoints.
-# vm: mode=functional memory=2G timeout=600 build=orders
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

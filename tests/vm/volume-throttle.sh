@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # New writes are delayed when, and only when, the fast tier is nearly full and shelves run out; overwrites never are.
-# vm: mode=functional memory=3G timeout=850 build=oracle
+# vm: mode=functional cpus=1 memory=3G timeout=850 build=oracle
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
