@@ -219,13 +219,13 @@ void tr_rescue(struct terrace *tr, struct bio *bio)
 
 /* --- no room --------------------------------------------------------------------------- */
 
-/* Full for good, as far as can be known: nothing is being freed either, and no order
- * holds what the janitor would empty.
+/* Full for good for @block, as far as can be known: nothing is being freed either, and no
+ * order holds what the janitor would empty.
  */
-static bool hopeless(struct terrace *tr)
+static bool hopeless(struct terrace *tr, u64 block)
 {
 	return !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) &&
-	       !tr_frees_pending(tr) && !atomic_read_acquire(&tr->orders_at_work) &&
+	       !tr_home_may_be_free(tr, block) && !tr_frees_pending(tr) && !atomic_read_acquire(&tr->orders_at_work) &&
 	       tr_janitor_gave_up(tr);
 }
 
@@ -244,7 +244,8 @@ void tr_orders_ended(struct terrace *tr)
 
 void tr_defer_room(struct terrace *tr, struct bio *bio)
 {
-	blk_status_t status = hopeless(tr) ? BLK_STS_NOSPC : BLK_STS_OK;
+	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
+	blk_status_t status = hopeless(tr, block) ? BLK_STS_NOSPC : BLK_STS_OK;
 	unsigned long flags;
 
 	/* Under the lock: who ends the waiting (read-only, noflush) sets his

@@ -116,6 +116,31 @@ u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n)
 	return got;
 }
 
+/*
+ * May the home of @block be free on any tier? While its chunk is not in memory, it may: what
+ * wanted_chunk says is about the last writer that missed one.
+ */
+bool tr_home_may_be_free(struct terrace *tr, u64 block)
+{
+	u32 i = block % TERRACE_CHUNK_BLOCKS, t;
+	const struct tr_chunk *chunk;
+	unsigned long flags;
+	bool may = false;
+
+	for (t = 0; t < tr->nr_tiers && !may; t++) {
+		struct tr_tier *tier = &tr->tier[t];
+
+		if (tier->kind != TERRACE_KIND_HOME || tier->missing || tr_home_full(tier) ||
+		    !with_homes(tier, block, 1))
+			continue;
+		spin_lock_irqsave(&tier->lock, flags);
+		chunk = tier->chunks[block >> TERRACE_CHUNK_SHIFT].chunk;
+		may = !chunk || !(chunk->used[i / 64] >> (i % 64) & 1);
+		spin_unlock_irqrestore(&tier->lock, flags);
+	}
+	return may;
+}
+
 /* open_mutex: what is only being swept is waited for. */
 u32 tr_home_get_wait(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n)
 {

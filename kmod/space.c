@@ -531,9 +531,8 @@ static bool tiers_tight(struct terrace *tr, u32 tiers)
 		if (tier->kind == TERRACE_KIND_SLOTS &&
 		    (READ_ONCE(tier->nr_ready) || refill_wanted(tier)))
 			return false;
-		/* A home whose chunk is about to be loaded, or swept, may be free. */
-		if (tier->kind == TERRACE_KIND_HOME &&
-		    (READ_ONCE(tier->wanted_chunk) || READ_ONCE(tier->sweep) < tier->nr_chunks))
+		/* A home that is being swept is free. (tr_home_may_be_free() says of one.) */
+		if (tier->kind == TERRACE_KIND_HOME && READ_ONCE(tier->sweep) < tier->nr_chunks)
 			return false;
 		if (tier->kind == TERRACE_KIND_SHELVES &&
 		    (READ_ONCE(tier->shelf[TR_APPEND_WRITES]) ||

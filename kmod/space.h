@@ -230,6 +230,8 @@ void tr_shelves_exit(struct tr_tier *tier);
 u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
 /* The same for moves: loads what it takes, and does not ask for room in the drive. */
 u32 tr_home_get_wait(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
+/* Is @block's own home free, for all that is known? */
+bool tr_home_may_be_free(struct terrace *tr, u64 block);
 /* Trims what was got and never became part of the map, and gives it back. Sleeps. */
 void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
 bool tr_home_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
