@@ -22,6 +22,7 @@ enum tr_tune_id {
 	TR_TUNE_JANITOR_LOW,	/* … and stops */
 	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
 	TR_TUNE_CACHE_MB,	/* promotion cache, at most; and half of memory_mb */
+	TR_TUNE_AHEAD_KB,	/* read beyond what is read in order from packs; 0: nothing */
 	TR_TUNE_TRIM_MS,	/* what became free is discarded so much later; 0: never */
 	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
 	TR_TUNE_AVOID_TIERS,	/* bits: nothing new goes there as long as others have room */

@@ -7,7 +7,7 @@
  * CPUs do, and nobody is woken only to wait for the drive.
  *
  * Whatever is out of the ordinary goes the deferred way (defer.c, unpack.c): several
- * blocks, an index that must be read, no memory right now, and every failure.
+ * blocks, reads in order, an index that must be read, no memory right now, and every failure.
  * That way tries again, tells damage from a pack that was dropped meanwhile, and
  * says what is wrong where; here nothing is reported and nobody gets data that
  * failed their check.
@@ -30,7 +30,7 @@ struct tr_cold {
 	struct tr_pack_ref ref;
 	struct tr_pack_where where;
 	struct tr_index *index;
-	struct tr_cached *entry;	/* in the promotion cache already: no read */
+	struct tr_cached *entry;	/* in the promotion cache already: no read, no sectors */
 	bool hot;
 	u32 i;
 	u32 skip;			/* bytes in front of the cluster that are read as well */
@@ -46,11 +46,13 @@ static struct kmem_cache *sectors;
 
 static void cold_end(struct tr_cold *cold)
 {
-	atomic64_sub(MOST_BYTES, &cold->tr->memory);
-	if (cold->entry)
+	if (cold->stored) {
+		atomic64_sub(MOST_BYTES, &cold->tr->memory);
+		kmem_cache_free(sectors, cold->stored);
+	} else {
 		tr_cached_put(cold->tr, cold->entry);
+	}
 	tr_index_put(cold->tr, cold->index);
-	kmem_cache_free(sectors, cold->stored);
 }
 
 /* A cache with a constructor is not cleared for each object: the drive overwrites what
@@ -210,35 +212,41 @@ struct tr_cold *tr_cold_begin(struct terrace *tr, struct bio *bio, const struct 
 	cold->index = tr_index_find(tr, ref->id);
 	if (!cold->index)
 		return NULL;
-	cold->stored = kmem_cache_alloc(sectors, GFP_NOWAIT | __GFP_NOWARN);
-	if (!cold->stored) {
-		tr_index_put(tr, cold->index);
-		return NULL;
-	}
-	atomic64_add(MOST_BYTES, &tr->memory);
 	cold->tr = tr;
 	cold->to = bio;
 	cold->ref = *ref;
 	cold->i = i;
 	cold->hot = false;
 	cold->entry = NULL;
+	cold->stored = NULL;
 	INIT_WORK(&cold->work, cold_fn);
+	if (!tr_pack_find(cold->index->data, i, &cold->where))
+		goto no;
+	if (tr_promotion_bytes(tr, false))
+		cold->entry = tr_promotion_find(tr, ref->id, i, false, cold->where.length, &cold->hot);
+	if (cold->entry) {
+		this_cpu_inc(tr->stats->cache_hits);
+		return cold;
+	}
+	/* What will be wanted next is read along, by who may sleep. */
+	if (!tr_io_of(bio)->ahead)
+		cold->stored = kmem_cache_alloc(sectors, GFP_NOWAIT | __GFP_NOWARN);
+	if (!cold->stored)
+		goto no;
+	atomic64_add(MOST_BYTES, &tr->memory);
 	return cold;
+no:
+	tr_index_put(tr, cold->index);
+	return NULL;
 }
 
 void tr_cold_send(struct tr_cold *cold)
 {
 	struct tr_tier *tier = &cold->tr->tier[tr_place_tier(cold->ref.place)];
-	bool found = tr_pack_find(cold->index->data, cold->i, &cold->where);
 
 	bio_init(&cold->bio, tier->bdev, &cold->vec, 1,
 		 REQ_OP_READ | (cold->to->bi_opf & (REQ_SYNC | REQ_PRIO | REQ_NOWAIT)));
-	if (found)
-		cold->entry = tr_promotion_find(cold->tr, cold->ref.id, cold->i, false,
-						cold->where.length, &cold->hot);
-	if (cold->entry)
-		this_cpu_inc(cold->tr->stats->cache_hits);
-	if (cold->entry || !found || !add_sectors(cold, tier)) {
+	if (cold->entry || !add_sectors(cold, tier)) {
 		/* The index is given back where one may sleep. */
 		if (!cold->entry)
 			cold->bio.bi_status = BLK_STS_RESOURCE;

@@ -90,7 +90,8 @@ static int unpack_piece(struct terrace *tr, struct bio *bio, struct tr_io *io,
 			const struct tr_pack_ref *ref, u32 nr)
 {
 	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
-	int err = tr_unpack_bio(tr, bio, ref, block & (TERRACE_REGION_BLOCKS - 1), nr);
+	u32 ahead = bio->bi_iter.bi_size == nr * TERRACE_BLOCK_BYTES ? tr_io_of(bio)->ahead : 0;
+	int err = tr_unpack_bio(tr, bio, ref, block & (TERRACE_REGION_BLOCKS - 1), nr, ahead);
 
 	tr_io_end(io, errno_to_blk_status(err));
 	if (!err)
@@ -212,6 +213,7 @@ void tr_rescue(struct terrace *tr, struct bio *bio)
 	struct tr_io *io = tr_io_of(bio);
 
 	io->rescue = true;
+	io->ahead = 0;
 	bio->bi_iter = io->iter;
 	bio->bi_status = BLK_STS_OK;
 	walk_later(tr, bio);

@@ -287,39 +287,56 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 /* --- streams --------------------------------------------------------------------- */
 
 /*
- * Is this write part of a long sequential one? A few streams per CPU, each
+ * How many blocks have come in order, with these? A few streams per CPU, each
  * remembered by the block that would continue it. What device-mapper brings
- * again, since only the front of a write had one place, ends where the stream
- * does: it was counted, and is what its front was.
+ * again, since only the front of a bio had one place, ends where the stream
+ * does: it was counted, and belongs to what its front belonged to.
  */
-bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
+static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr)
 {
-	u32 threshold = tr_tune(tr, TR_TUNE_STREAM_KB) / (TERRACE_BLOCK_BYTES / 1024);
-	struct tr_streams *streams;
-	bool hit = false;
-	u32 k;
+	struct tr_streams *streams = get_cpu_ptr(all);
+	u32 k, blocks = nr;
 
-	if (!threshold || tr->stream_tier >= tr->nr_tiers)
-		return false;
-	streams = get_cpu_ptr(tr->streams);
 	for (k = 0; k < TR_STREAMS; k++) {
 		struct tr_stream *stream = &streams->stream[k];
 
 		if (stream->next == block) {
 			stream->next = block + nr;
 			stream->nr += nr;
-			stream->is_long = stream->nr >= threshold;
 		} else if (stream->next != block + nr) {
 			continue;
 		}
-		hit = stream->is_long;
+		blocks = stream->nr;
 		goto out;
 	}
 	streams->stream[streams->hand] = (struct tr_stream){ .next = block + nr, .nr = nr };
 	streams->hand = (streams->hand + 1) % TR_STREAMS;
 out:
-	put_cpu_ptr(tr->streams);
-	return hit;
+	put_cpu_ptr(all);
+	return blocks;
+}
+
+/* Is this write part of a long sequential one? */
+bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
+{
+	u32 threshold = tr_tune(tr, TR_TUNE_STREAM_KB) / (TERRACE_BLOCK_BYTES / 1024);
+
+	return threshold && tr->stream_tier < tr->nr_tiers &&
+	       stream_blocks(tr->streams, block, nr) >= threshold;
+}
+
+/*
+ * Behind a read that goes on where others ended: twice what has been read in order. Others, and
+ * not one, for device-mapper makes two of a read that goes beyond its region.
+ */
+static u16 ahead_of(struct terrace *tr, u64 block, u32 nr)
+{
+	u32 most = tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024), blocks;
+
+	if (!most || !tr_tune(tr, TR_TUNE_CACHE_MB))
+		return 0;
+	blocks = stream_blocks(tr->read_streams, block, nr);
+	return blocks > 2 * nr ? min(2 * blocks, most) : 0;
 }
 
 /* Hinted or pinned so that new writes go past the fast tiers. */
@@ -351,7 +368,7 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 static bool packed(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u64 block)
 {
 	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
-	bool cached = tr_cached_bio(tr, bio, ref, i);
+	bool cached = tr_promotion_bytes(tr, true) && tr_cached_bio(tr, bio, ref, i);
 	struct tr_cold *cold = NULL;
 
 	if (!cached)
@@ -424,6 +441,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	case TR_PACKED:
+		io->ahead = ahead_of(tr, block, 1);
 		if (packed(tr, bio, &ref, block))
 			return DM_MAPIO_SUBMITTED;
 		tr_io_end(io, BLK_STS_OK);
@@ -431,6 +449,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	default:
 		this_cpu_inc(tr->stats->deferred);
 		io->stream = how & TR_HOW_STREAM;
+		io->ahead = how & TR_HOW_WRITE ? 0 : ahead_of(tr, block, all);
 		io->thread = current->pid;
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;

@@ -3,9 +3,9 @@
  * Indexes of packs in memory: what makes a cold read one read. An index is
  * the pack's header, read from its copy on the fastest tier or, if there is
  * none or it is damaged, from the shelf; it proves itself by id, place and
- * CRC. When the map's memory limit is reached, the oldest leaves that was not used since
- * eviction last came by: so a reader writes nothing that is shared but the index's own
- * counter.
+ * CRC. When the map's memory limit is reached, or others need memory, the oldest leaves that
+ * was not used since eviction last came by: so a reader writes nothing that is shared but
+ * the index's own counter.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -209,4 +209,27 @@ u64 tr_indexes_evict(struct terrace *tr, u64 bytes)
 		tr_index_put(tr, index);
 	}
 	return freed;
+}
+
+/* --- shrinker ---------------------------------------------------------------- */
+
+static unsigned long shrink_count(struct shrinker *shrinker, struct shrink_control *ask)
+{
+	struct tr_packing *packing = tr_shrinker_data(shrinker, struct tr_packing);
+
+	return READ_ONCE(packing->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+}
+
+static unsigned long shrink_scan(struct shrinker *shrinker, struct shrink_control *ask)
+{
+	struct tr_packing *packing = tr_shrinker_data(shrinker, struct tr_packing);
+	u64 freed = tr_indexes_evict(packing->tr, (u64)ask->nr_to_scan << PAGE_SHIFT);
+
+	return freed >> PAGE_SHIFT ?: SHRINK_STOP;
+}
+
+/* Without a shrinker the memory limit holds all the same. */
+void tr_indexes_init(struct tr_packing *packing)
+{
+	packing->shrinker = tr_shrinker_start(packing, shrink_count, shrink_scan, packing->tr->name);
 }

@@ -3,9 +3,12 @@
 #ifndef DM_TERRACE_PACKING_H
 #define DM_TERRACE_PACKING_H
 
+#include <linux/shrinker.h>
+
 #include "packs.h"
 
 struct tr_packing {
+	struct terrace *tr;
 	spinlock_t lock;		/* all of these; never taken with interrupts off. Indexes are
 					 * found without it, under RCU
 					 */
@@ -16,7 +19,13 @@ struct tr_packing {
 	u32 nr_unpackers, max_unpackers;
 	wait_queue_head_t wait;
 	struct tr_promotion *promotion;
+#ifdef TR_SHRINKER_OWN
+	struct shrinker own;
+#endif
+	struct shrinker *shrinker;	/* of the indexes */
 };
+
+void tr_indexes_init(struct tr_packing *packing);
 
 /* A reader's work area. */
 struct tr_unpacker {

@@ -105,6 +105,7 @@ void tr_promotion_forget(struct terrace *tr, u64 id, u32 i, u32 n);
 /* How long one decoding, or one read of a cluster, took. */
 void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns);
 u64 tr_promotion_evict(struct terrace *tr, u64 bytes);
+void tr_promotion_fit(struct terrace *tr);	/* to its limit, which may be lower now */
 u64 tr_promotion_bytes(struct terrace *tr, bool plain);
 int tr_promotion_init(struct terrace *tr);
 void tr_promotion_exit(struct terrace *tr);
@@ -135,8 +136,11 @@ int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64
 u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker);
 /* Its one block, if that is in memory decoded. Any context. */
 bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i);
-/* For a bio: its first @n blocks, from block @i of the region on. */
-int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n);
+/* For a bio: its first @n blocks, from block @i of the region on. If the drive is asked, as
+ * many of the next @ahead as it can give at once go into the promotion cache.
+ */
+int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
+		  u32 ahead);
 
 /* --- cold.c: one block whose index is in memory --------------------------------- */
 

@@ -15,7 +15,6 @@
  * Documentation/decisions/0006-promotion-cache.md has the races.
  */
 #include <linux/mm.h>
-#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -174,6 +173,14 @@ u64 tr_promotion_evict(struct terrace *tr, u64 bytes)
 	return freed;
 }
 
+void tr_promotion_fit(struct terrace *tr)
+{
+	u64 kept = size(tr->packing->promotion), most = limit(tr);
+
+	if (kept > most)
+		tr_promotion_evict(tr, kept - most);
+}
+
 /* An epoch is over: tune, and say how full it is. */
 static void turn(struct tr_promotion *cache)
 {
@@ -305,8 +312,7 @@ bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, boo
 	unsigned long flags;
 	bool kept;
 
-	if (size(cache) > most)		/* a limit was lowered */
-		tr_promotion_evict(tr, size(cache) - most);
+	tr_promotion_fit(tr);
 	if (need > most / 8)
 		return false;
 	turn(cache);

@@ -55,6 +55,11 @@ static u64 cache_hits(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, cache_hits);
 }
 
+static u64 ahead(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, ahead);
+}
+
 static u64 cache_stored(struct terrace *tr, struct tr_tier *tier)
 {
 	return tr_promotion_bytes(tr, false);
@@ -265,6 +270,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("pack_reads", NULL, pack_reads),
 	NUMBER("index_reads", NULL, index_reads),
 	NUMBER("cache_hits", NULL, cache_hits),
+	NUMBER("ahead", NULL, ahead),
 	NUMBER("cache_stored", NULL, cache_stored),
 	NUMBER("cache_plain", NULL, cache_plain),
 	NUMBER("moved", " moved=", moved),

@@ -173,6 +173,7 @@ struct tr_io {
 	struct tr_io *parent;	/* pieces only */
 	atomic_t pending;	/* parents: pieces under way */
 	blk_status_t status;
+	u16 ahead;		/* deferred reads: blocks behind them that will be wanted next */
 	struct terrace *tr;
 	struct work_struct work;
 };
@@ -291,7 +292,6 @@ void tr_throttle_update(struct terrace *tr);	/* room has changed */
 struct tr_stream {
 	u64 next;
 	u32 nr;
-	bool is_long;
 };
 
 struct tr_streams {
@@ -398,6 +398,7 @@ struct tr_stats {
 	u64 packed_reads;		/* bios, or parts of them, read from packs */
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
 	u64 cache_hits;			/* clusters and blocks found in the promotion cache */
+	u64 ahead;			/* blocks that went there before anybody wanted them */
 	u32 accesses;			/* hits since the senses listen */
 };
 
@@ -484,7 +485,7 @@ struct terrace {
 	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
 	struct bio_set pieces;
 	struct tr_throttle throttle;
-	struct tr_streams __percpu *streams;
+	struct tr_streams __percpu *streams, *read_streams;	/* written; read from packs */
 	u32 stream_tier;		/* first shelves tier; nr_tiers: none */
 	bool high_places;		/* some place needs more than 32 bits */
 	spinlock_t discard_lock;

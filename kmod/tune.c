@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "packs.h"
 #include "terrace.h"
 
 const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
@@ -19,6 +20,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_JANITOR_LOW]	= { "janitor_low", 0, 999, 950 },
 	[TR_TUNE_THROTTLE_US]	= { "throttle_us", 0, 1000000, 5000 },
 	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
+	[TR_TUNE_AHEAD_KB]	= { "ahead_kb", 0, 256, 256 },
 	[TR_TUNE_TRIM_MS]	= { "trim_ms", 0, 3600000, 0 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
 	[TR_TUNE_AVOID_TIERS]	= { "avoid_tiers", 0, 255, 0 },
@@ -73,6 +75,7 @@ int tr_tune_change(struct terrace *tr, const char *word)
 		tr_janitor_kick(tr);	/* its marks may have moved */
 	tr_flight_changed(tr);
 	tr_trim_kick(tr);
+	tr_promotion_fit(tr);
 	tr_memory_check(tr);		/* its limit may be lower */
 	tr_throttle_update(tr);
 	tr_room_made(tr);		/* a tier may be open again */

@@ -150,6 +150,8 @@ struct unpack {
 	const struct tr_codec_ops *ops;
 	enum use use;
 	u64 todo[TR_LEAF_WORDS];
+	u64 near[TR_LEAF_WORDS];	/* those and others, read along where they lie behind */
+	bool ahead;			/* there are others */
 };
 
 static bool todo(const struct unpack *u, u32 i)
@@ -163,14 +165,19 @@ static u32 next_todo(const struct unpack *u, u32 i)
 	return find_next_bit((const unsigned long *)u->todo, TERRACE_REGION_BLOCKS, i);
 }
 
-/* How far to read beyond @where: what follows closely and is wanted as well. */
+static u32 next_near(const struct unpack *u, u32 i)
+{
+	return find_next_bit((const unsigned long *)u->near, TERRACE_REGION_BLOCKS, i);
+}
+
+/* How far to read beyond @where: what follows closely and is wanted as well, or will be. */
 static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u32 from)
 {
 	u32 end = where->offset + where->length, i;
 	struct tr_pack_where next;
 
-	for (i = next_todo(u, from + 1); i < TERRACE_REGION_BLOCKS && i < from + 64;
-	     i = next_todo(u, i + 1)) {
+	for (i = next_near(u, from + 1); i < TERRACE_REGION_BLOCKS && i < from + 64;
+	     i = next_near(u, i + 1)) {
 		if (!tr_pack_find(u->index, i, &next) || next.offset < where->offset)
 			continue;
 		if (next.offset > end + TERRACE_BLOCK_BYTES ||
@@ -215,6 +222,12 @@ static int fetch(struct unpack *u, const struct tr_pack_where *where, u32 i, con
 
 	if (where->offset < unpacker->from || where->offset + where->length > unpacker->to)
 		err = read_run(u, where->offset, span_end(u, where, i));
+	if (err && u->ahead) {
+		/* It may be what nobody has asked for that cannot be read. */
+		u->ahead = false;
+		memcpy(u->near, u->todo, sizeof(u->near));
+		err = read_run(u, where->offset, span_end(u, where, i));
+	}
 	*stored = unpacker->stored + (where->offset - unpacker->from);
 	return err;
 }
@@ -357,10 +370,38 @@ static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *cont
 	return 0;
 }
 
-static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask, enum use use,
-		  struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
+/* What was read along goes into the cache as it is: whoever takes it from there checks it. */
+static void keep_ahead(struct unpack *u, u32 i, u32 end)
+{
+	const struct tr_unpacker *unpacker = u->unpacker;
+	u16 block[1 << TERRACE_PACK_MAX_SHIFT];
+	struct tr_pack_where where;
+	u32 nr, from, to, k;
+
+	for (i = next_near(u, i); i < end; i = next_near(u, i + 1)) {
+		if (!tr_pack_find(u->index, i, &where))
+			continue;
+		nr = tr_pack_members(u->index, where.cluster, block);
+		if (!where.raw)
+			tr_pack_find(u->index, block[nr - 1], &where);	/* all of it */
+		if (where.offset < unpacker->from || where.offset + where.length > unpacker->to)
+			continue;
+		tr_pack_filled(&where, &from, &to);
+		tr_unpack_keep(u->tr, u->ref, where.raw ? &block[from] : block, to - from, false,
+			       unpacker->stored + (where.offset - unpacker->from), where.length);
+		for (k = 0; k < nr && !where.raw; k++)
+			u->near[block[k] / 64] &= ~(1ull << (block[k] % 64));
+		this_cpu_add(u->tr->stats->ahead, to - from);
+	}
+}
+
+/* @ahead: so many blocks behind the last one may be read along. */
+static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask, u32 ahead,
+		  enum use use, struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context,
+		  u32 *bad)
 {
 	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use };
+	u32 last = find_last_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
 	struct tr_index *index;
 	struct tr_pack_head head;
 	u32 i;
@@ -382,10 +423,16 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
 	unpacker->to = 0;
+	ahead = min(ahead, TERRACE_REGION_BLOCKS - 1 - last);
+	u.ahead = ahead;
+	memcpy(u.near, u.todo, sizeof(u.near));
+	bitmap_set((unsigned long *)u.near, last + 1, ahead);
 	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS) {
 		err = unpack_cluster(&u, *bad = i, fn, context);
 		tr_give_way();
 	}
+	if (!err && u.ahead)
+		keep_ahead(&u, last + 1, last + 1 + ahead);
 	/* Dropped meanwhile, its run belongs to somebody else: no damage. */
 	if (err && !still_live(tr, ref, *bad)) {
 		err = -ESTALE;
@@ -403,13 +450,13 @@ int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask
 	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
 {
 	/* An order's blocks will not be read from here again. */
-	return unpack(tr, ref, mask, USE_CACHE, unpacker, fn, context, bad);
+	return unpack(tr, ref, mask, 0, USE_CACHE, unpacker, fn, context, bad);
 }
 
 int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
 		    struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
 {
-	return unpack(tr, ref, mask, FROM_DRIVE, unpacker, fn, context, bad);
+	return unpack(tr, ref, mask, 0, FROM_DRIVE, unpacker, fn, context, bad);
 }
 
 /* --- for a bio ------------------------------------------------------------------------ */
@@ -443,7 +490,8 @@ void tr_unpack_copy(struct bio *bio, const void *data)
 	copy_to_bio(&to, 0, data);
 }
 
-int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n)
+int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
+		  u32 ahead)
 {
 	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	struct to_bio to = { .bio = bio, .first = i };
@@ -452,7 +500,7 @@ int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref 
 	int err;
 
 	bitmap_set((unsigned long *)mask, i, n);
-	err = unpack(tr, ref, mask, KEEP_IN_CACHE, unpacker, copy_to_bio, &to, &bad);
+	err = unpack(tr, ref, mask, ahead, KEEP_IN_CACHE, unpacker, copy_to_bio, &to, &bad);
 	tr_unpacker_put(tr, unpacker);
 	return err ? -EIO : 0;
 }
@@ -489,10 +537,12 @@ int tr_packing_init(struct terrace *tr)
 	INIT_LIST_HEAD(&packing->lru);
 	INIT_LIST_HEAD(&packing->idle);
 	init_waitqueue_head(&packing->wait);
+	packing->tr = tr;
 	packing->max_unpackers = clamp(2 * num_online_cpus(), 2u, 64u);
 	packing->nr_unpackers = 1;
 	list_add(&first->list, &packing->idle);
 	tr->packing = packing;
+	tr_indexes_init(packing);
 	return tr_promotion_init(tr);
 }
 
@@ -503,6 +553,7 @@ void tr_packing_exit(struct terrace *tr)
 	if (!tr->packing)
 		return;
 	tr_promotion_exit(tr);
+	tr_shrinker_end(tr->packing->shrinker);
 	tr_indexes_evict(tr, U64_MAX);
 	xa_destroy(&tr->packing->indexes);
 	list_for_each_entry_safe(unpacker, next, &tr->packing->idle, list)

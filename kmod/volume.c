@@ -231,12 +231,14 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 		err = tr_packing_init(tr);
 	tr->stats = alloc_percpu(struct tr_stats);
 	tr->streams = alloc_percpu(struct tr_streams);
+	tr->read_streams = alloc_percpu(struct tr_streams);
 	tr->owner_blocks = kvmalloc((TR_OWNER_BURST + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES,
 				    GFP_KERNEL);
 	tr->table_blocks = kvmalloc((TERRACE_TABLE_BLOCKS + TR_MOST_UNIT) * TERRACE_BLOCK_BYTES,
 				    GFP_KERNEL);
 	tr->zeros = kvzalloc(TR_MOST_UNIT * TERRACE_BLOCK_BYTES, GFP_KERNEL);
-	if (!tr->stats || !tr->streams || !tr->owner_blocks || !tr->table_blocks || !tr->zeros)
+	if (!tr->stats || !tr->streams || !tr->read_streams || !tr->owner_blocks ||
+	    !tr->table_blocks || !tr->zeros)
 		err = -ENOMEM;
 	return err;
 }
@@ -285,6 +287,7 @@ static void free_volume(struct terrace *tr)
 	tr_orders_forget(tr);
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
+	free_percpu(tr->read_streams);
 	kvfree(tr->owner_blocks);
 	kvfree(tr->table_blocks);
 	kvfree(tr->zeros);

@@ -22,7 +22,7 @@ reads() {
 
 vol_ram 64 512
 vol_format
-vol_up stream_kb=0
+vol_up stream_kb=0 ahead_kb=0		# counted one by one
 # regions 0 and 1 compress, 2 does not, 3 stays fast
 /usr/bin/python3 -ISc 'import sys; sys.stdout.write("".join("line %d of words that compress\n" % k for k in range(400000))[:8 << 20])' > $DATA
 dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Packs read in order are read ahead, in large pieces and only then; what was read ahead and is bad, or was overwritten, harms nobody.
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+DATA=/dev/shm/data
+order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
+of() { cat /sys/fs/terrace/*/"$1"; }
+# in_order REGION [BYTES]: all of its blocks, one after the other; they must be right
+in_order() { dd if="$VOL" bs="${2:-4k}" skip=$(($1 << 22)) count=4M iflag=direct,skip_bytes,count_bytes status=none | cmp - <(dd if=$DATA bs=4M skip="$1" count=1 status=none); }
+backwards() { local k; for ((k = $2; k--;)); do dd if="$VOL" of=/dev/null bs=4k skip=$(($1 * 1024 + k)) count=1 iflag=direct status=none; done; }
+# reads FEWEST MOST WHAT CMD...: how often the slow drive was read for packs meanwhile
+reads() {
+	local before nr
+	before=$(of pack_reads)
+	"${@:4}" || die "$3: data differ"
+	nr=$(($(of pack_reads) - before))
+	[ $nr -ge "$1" ] && [ $nr -le "$2" ] || die "$3: $nr reads of packs, wanted $1 to $2"
+}
+forget() {
+	vol_message set cache_mb=0
+	check_eq "bytes kept without a cache" "$(of cache_stored)" 0
+	vol_message set cache_mb=64
+}
+
+vol_drives 64 512
+vol_format
+vol_up stream_kb=0
+# regions 0 and 1 compress, 2 and 3 do not
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write("".join("line %d of words that compress\n" % k for k in range(400000))[:8 << 20])' > $DATA
+dd if=/dev/urandom of=$DATA bs=1M count=8 seek=8 conv=notrunc status=none
+dd if=$DATA of="$VOL" bs=1M oflag=direct status=none
+order 0 append tier_down=1 codec=lz4 shift=0
+order 1 append tier_down=1 codec=zstd shift=2
+order 2 append tier_down=1 codec=none shift=0
+order 3 append tier_down=1 codec=none shift=0
+
+# 4 MiB in pieces of at most 64 blocks, which grow from 6
+for region in 0 1 2; do reads 16 32 "region $region in order" in_order $region; done
+[ "$(of ahead)" -gt 2700 ] || die "only $(of ahead) blocks were read ahead"
+forget
+reads 16 32 "as a filesystem reads" in_order 0 32k
+forget
+ahead=$(of ahead)
+reads 200 200 "backwards" backwards 0 200
+check_eq "blocks read ahead of who reads backwards" "$(of ahead)" "$ahead"
+forget
+vol_message set ahead_kb=0
+reads 1024 1024 "nothing ahead" in_order 0
+reads 256 600 "nothing ahead, clusters of 4" in_order 1
+check_eq "blocks read ahead, switched off" "$(of ahead)" "$ahead"
+forget
+vol_message set ahead_kb=32
+reads 114 124 "a block and eight ahead" in_order 0
+pass "in order: ahead, else not"
+
+# what was read ahead is not what comes to be read
+forget
+vol_message set ahead_kb=256
+dd if="$VOL" of=/dev/null bs=4k skip=2048 count=10 iflag=direct status=none
+dd if=/dev/urandom of=/dev/shm/new bs=4k count=16 status=none
+dd if=/dev/shm/new of="$VOL" bs=4k seek=2060 oflag=direct status=none
+dd if=/dev/shm/new of=$DATA bs=4k seek=2060 conv=notrunc status=none
+blkdiscard -o $((2080 << 12)) -l $((8 << 12)) "$VOL"
+dd if=/dev/zero of=$DATA bs=4k seek=2080 count=8 conv=notrunc status=none
+in_order 2 || die "data differ after blocks that had been read ahead were overwritten"
+pass "overwritten and discarded"
+
+# Ahead of a reader, something cannot be read. It is found where it lies by reading it, once.
+vol_message set cache_mb=0
+klog_allow 'cannot be read|drive slow'
+at=
+for ((sector = 0; sector < 512 * 2048 && ${#at} == 0; sector += 65536)); do
+	drive slow error add read $sector 65536
+	dd if="$VOL" of=/dev/null bs=4k skip=$((3 * 1024 + 200)) count=1 iflag=direct status=none 2> /dev/null || at=$sector
+	drive slow error clear
+done
+[ "$at" ] || die "no sector of block 200 of region 3"
+for ((size = 32768; size >= 8; size /= 2)); do
+	drive slow error add read $at $size
+	if dd if="$VOL" of=/dev/null bs=4k skip=$((3 * 1024 + 200)) count=1 iflag=direct status=none 2> /dev/null; then at=$((at + size)); fi
+	drive slow error clear
+done
+drive slow error add read $((at / 8 * 8)) 8
+vol_message set cache_mb=64
+for ((k = 150; k < 260; k++)); do
+	if dd if="$VOL" of=/dev/shm/got bs=4k skip=$((3 * 1024 + k)) count=1 iflag=direct status=none 2> /dev/null; then
+		[ $k != 200 ] || die "block 200 was read from a sector that cannot be"
+		cmp -n 4096 /dev/shm/got <(dd if=$DATA bs=4k skip=$((3 * 1024 + k)) count=1 status=none) || die "block $k differs"
+	else
+		[ $k = 200 ] || [ $k = 199 ] || [ $k = 201 ] || die "block $k cannot be read, with a bad sector at block 200"
+		bad+=" $k"
+	fi
+done
+check_eq "blocks that cannot be read" "${bad# }" 200
+drive slow error clear
+in_order 3 || die "data differ after the drive got well"
+pass "a bad sector ahead fails its own block only"
+
+# indexes are given back to who needs memory
+vol_message set cache_mb=0
+before=$(of index_reads)
+in_order 0
+check_eq "indexes read while they are known" "$(of index_reads)" "$before"
+memory=$(vol_get memory)
+for ((k = 0; k < 50 && $(vol_get memory) > memory - 3000; k++)); do echo 2 > /proc/sys/vm/drop_caches; done
+[ "$(vol_get memory)" -le $((memory - 3000)) ] || die "$(vol_get memory) of $memory bytes are held after the kernel asked for memory"
+in_order 0 || die "data differ"
+vol_down
+vol_check
+pass "indexes leave memory that others need"
