@@ -110,6 +110,8 @@ void tr_journal_apply(struct terrace *tr, bool all)
 
 /* --- freeing --------------------------------------------------------------- */
 
+#define RECORDS_AT_ONCE	8
+
 struct free_ctx {
 	struct terrace *tr;
 	u32 tiers;
@@ -152,7 +154,8 @@ static void walk_places(struct list_head *blocks, tr_space_fn fn,
 		for (i = 0; i < tr_jblock_nr(block->data); i++) {
 			tr_jblock_record(block->data, i, &record);
 			tr_record_space(&record, fn, ctx);
-			cond_resched();
+			if (i % RECORDS_AT_ONCE == RECORDS_AT_ONCE - 1)
+				tr_give_way();
 		}
 	}
 }

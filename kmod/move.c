@@ -34,6 +34,7 @@
 #define SLICE	32		/* blocks looked at under one lock */
 #define GENTLE	8		/* blocks of a piece; blocks read from slots at once */
 #define WRITTEN	4		/* blocks in one bio to the target */
+#define PLACES_AT_ONCE 16	/* taken without a pause */
 
 struct piece {			/* blocks that lie together, before and after */
 	u16 i, n;
@@ -218,6 +219,8 @@ static int get_places(struct terrace *tr, const struct tr_move *move, struct wor
 		if (got < piece->n)
 			split_piece(area, k, got);
 		piece->got = true;
+		if (k % PLACES_AT_ONCE == PLACES_AT_ONCE - 1)
+			tr_give_way();
 	}
 	return 0;
 }

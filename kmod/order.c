@@ -155,8 +155,10 @@ void tr_order_snapshot(struct tr_order_state *s)
 
 	for (i = 0; i < BLOCKS; i += SLICE) {
 		spin_lock_irqsave(&region->lock, flags);
-		if (!i)
+		if (!i) {
+			s->seq = read_seqcount_begin(&region->seq);
 			snapshot_packs__f(s);
+		}
 		snapshot_blocks__f(s, i, SLICE);
 		spin_unlock_irqrestore(&region->lock, flags);
 		tr_give_way();
@@ -303,6 +305,8 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 	tr_ranges_mask(tr, s->move.number, BIT(TERRACE_RANGE_PIN_SLOW) | BIT(TERRACE_RANGE_DEAD),
 		       s->slow);
 	for (i = 0; i < BLOCKS; i++) {
+		if (i % SLICE == 0)
+			tr_give_way();
 		if (out_of_reach(tr, s, i))
 			continue;
 		if (s->home)
@@ -451,7 +455,7 @@ static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	kfree(s->header);
 	result->error = err;
 	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM : err ? TERRACE_RESULT_FAILED :
-			 result->raced ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
+			 result->raced || s->refused ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
 }
 
 /* --- batches ------------------------------------------------------------------------------- */

@@ -21,46 +21,53 @@ static bool unchanged__f(const struct tr_order_state *s, const struct tr_packs *
 	       tr_leaf_get(&region->leaf, i) == s->place[i];
 }
 
-/* Of 64 blocks; how many were left out. */
-static u32 leave_out_changed__f(struct tr_order_state *s, u32 first)
+/*
+ * Of 64 blocks: those of `into` that are as in the snapshot. For most regions nobody has changed the
+ * map since, and one look tells: to compare each block takes a fifth of a millisecond a
+ * region, with interrupts off.
+ */
+static u64 unchanged_word__f(const struct tr_order_state *s, u32 w)
 {
-	struct tr_packs *packs = tr_region_packs(s->move.region);
-	u32 i, left = 0;
+	const struct tr_packs *packs = tr_region_packs(s->move.region);
+	u64 same = 0;
+	u32 i;
 
 	lockdep_assert_held(&s->move.region->lock);
-	for (i = first; i < first + 64; i++) {
-		if (!tr_bit(s->into, i) || unchanged__f(s, packs, i))
-			continue;
-		tr_bit_clear(s->into, i);
-		left++;
-	}
-	return left;
+	if (!read_seqcount_retry(&s->move.region->seq, s->seq))
+		return s->into[w] & ~s->move.raced[w];
+	for (i = 0; i < 64; i++)
+		if (s->into[w] >> i & 1 && unchanged__f(s, packs, w * 64 + i))
+			same |= 1ull << i;
+	return same;
 }
 
 void tr_order_read_ended(struct tr_order_state *s, struct terrace_result *result)
 {
 	struct tr_region *region = s->move.region;
 	unsigned long flags;
+	u64 same;
 	u32 w;
 
 	for (w = 0; w < TR_LEAF_WORDS; w++) {
 		if (!s->into[w])
 			continue;
 		spin_lock_irqsave(&region->lock, flags);
-		result->raced += leave_out_changed__f(s, w * 64);
+		same = unchanged_word__f(s, w);
 		spin_unlock_irqrestore(&region->lock, flags);
+		result->raced += hweight64(s->into[w] & ~same);
+		s->into[w] = same;
 		tr_give_way();
 	}
 }
 
-/* Runs of blocks in @map, all with the same answer of tr_leaf_get() being there. */
+static u32 next_bit(const u64 *map, u32 i)
+{
+	return find_next_bit((const unsigned long *)map, BLOCKS, i);
+}
+
 static u32 run_in(const u64 *map, u32 i)
 {
-	u32 n = 1;
-
-	while (i + n < BLOCKS && tr_bit(map, i + n))
-		n++;
-	return n;
+	return find_next_zero_bit((const unsigned long *)map, BLOCKS, i) - i;
 }
 
 /* The new pack: who is in it lives there now. Credits used. */
@@ -68,28 +75,26 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 			  struct terrace_result *result)
 {
 	struct tr_region *region = s->move.region;
-	u64 gone[TR_LEAF_WORDS] = {}, masked[TR_LEAF_WORDS] = {}, kept[TR_LEAF_WORDS] = {};
-	u32 i, n, used = 0, ok = 0;
-	u64 place;
+	u64 gone[TR_LEAF_WORDS], masked[TR_LEAF_WORDS], kept[TR_LEAF_WORDS] = {};
+	u32 i, n, w, used = 0, ok = 0;
+	u64 place, same;
 
-	for (i = 0; i < BLOCKS; i++) {
-		if (!tr_bit(s->into, i))
-			continue;
-		if (!unchanged__f(s, tr_region_packs(region), i)) {
-			result->raced++;
-			continue;
-		}
-		ok++;
-		if (tr_leaf_get(&region->leaf, i) == TR_NO_PLACE)
-			tr_bit_set(masked, i);
-		else if (s->pack[i] && !tr_avoids(s, s->place[i]) &&
-			 (tr_bit(s->move.stay, i) || (tr_bit(ask->up, i) && !tr_bit(s->slow, i))))
-			tr_bit_set(kept, i);
-		else
-			tr_bit_set(gone, i);
+	for (w = 0; w < TR_LEAF_WORDS; w++) {
+		same = unchanged_word__f(s, w);
+		ok += hweight64(same);
+		result->raced += hweight64(s->into[w] & ~same);
+		masked[w] = same & ~region->leaf.present[w];
+		gone[w] = same & region->leaf.present[w];
 	}
 	if (!ok)
 		return 0;
+	for (i = next_bit(gone, 0); s->nr_refs && i < BLOCKS; i = next_bit(gone, i + 1)) {
+		if (!s->pack[i] || tr_avoids(s, s->place[i]) ||
+		    !(tr_bit(s->move.stay, i) || (tr_bit(ask->up, i) && !tr_bit(s->slow, i))))
+			continue;
+		tr_bit_set(kept, i);
+		tr_bit_clear(gone, i);
+	}
 	used += tr_pack_add__f(tr, region, &s->made);
 	s->taken = true;
 	if (s->index_place != TR_NO_PLACE) {
@@ -105,16 +110,14 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 		write_seqcount_end(&region->seq);
 		used++;
 	}
-	for (i = 0; i < BLOCKS; i += n) {
-		n = 1;
-		if (tr_bit(gone, i)) {
-			n = run_in(gone, i);
-			used += tr_packed__f(tr, region, s->made.id, i, n);
-			result->down += n;
-		} else if (tr_bit(kept, i)) {
-			n = tr_leaf_run(&region->leaf, i, run_in(kept, i), &place);
-			used += tr_clean__f(tr, region, s->made.id, i, n, place, true);
-		}
+	for (i = next_bit(gone, 0); i < BLOCKS; i = next_bit(gone, i + n)) {
+		n = run_in(gone, i);
+		used += tr_packed__f(tr, region, s->made.id, i, n);
+		result->down += n;
+	}
+	for (i = next_bit(kept, 0); i < BLOCKS; i = next_bit(kept, i + n)) {
+		n = tr_leaf_run(&region->leaf, i, run_in(kept, i), &place);
+		used += tr_clean__f(tr, region, s->made.id, i, n, place, true);
 	}
 	return used + tr_packed_mask__f(tr, region, s->made.id, masked);
 }
@@ -167,13 +170,13 @@ static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct ter
 	struct tr_packs *packs = tr_region_packs(region);
 	u32 i, k, used = 0;
 
-	for (i = 0; i < BLOCKS; i++) {
-		if (s->fresh[i] != TR_NO_PLACE && tr_bit(s->unpack, i)) {
+	for (i = next_bit(s->up, 0); i < BLOCKS; i = next_bit(s->up, i + 1)) {
+		if (s->fresh[i] == TR_NO_PLACE)
+			continue;
+		if (tr_bit(s->unpack, i)) {
 			used += commit_unpacked__f(tr, s, i, result);
 			continue;
 		}
-		if (s->fresh[i] == TR_NO_PLACE || !tr_bit(s->up, i))
-			continue;
 		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
 		/* A packed block may by now live in the pack that this order made. */
 		if (s->pack[i] ? k == TR_NO_PACK || (packs->pack[k].id != s->pack[i] &&
@@ -200,10 +203,9 @@ static u32 commit_drop__f(struct terrace *tr, struct tr_order_state *s, struct t
 	struct tr_region *region = s->move.region;
 	u32 i, n, used = 0;
 
-	for (i = 0; i < BLOCKS; i += n) {
+	for (i = next_bit(s->drop, 0); i < BLOCKS; i = next_bit(s->drop, i + n)) {
 		n = 1;
-		if (!tr_bit(s->drop, i) || !unchanged__f(s, tr_region_packs(region), i) ||
-		    !tr_leaf_has(&region->leaf, i))
+		if (!unchanged__f(s, tr_region_packs(region), i) || !tr_leaf_has(&region->leaf, i))
 			continue;
 		while (i + n < BLOCKS && tr_bit(s->drop, i + n) && s->pack[i + n] == s->pack[i] &&
 		       unchanged__f(s, tr_region_packs(region), i + n) &&

@@ -14,6 +14,7 @@
 /* What is known of an order while it runs; kept until its commit. */
 struct tr_order_state {
 	struct tr_move move;
+	unsigned int seq;		/* of the region, when the snapshot was begun */
 	u64 place[BLOCKS];
 	u64 pack[BLOCKS];		/* id it was live in, 0: none */
 	u64 fresh[BLOCKS];		/* place on tier_up, of blocks in up */

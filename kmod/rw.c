@@ -74,7 +74,8 @@ void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sec
 		bio->bi_iter.bi_sector = sector + (done >> SECTOR_SHIFT);
 		bio->bi_end_io = burst_end_io;
 		bio->bi_private = burst;
-		while (done < bytes && bio->bi_vcnt < pages) {
+		/* Pages that follow one another in memory share an entry of the bio. */
+		while (done < bytes && bio->bi_iter.bi_size < pages * PAGE_SIZE) {
 			u32 at = offset_in_page(buf + done);
 			u32 n = min_t(u32, bytes - done, PAGE_SIZE - at);
 

@@ -255,12 +255,7 @@ u64 tr_chunks_evict(struct terrace *tr, u64 bytes, u8 min_idle)
 
 static void bits_set(u64 *map, u32 i, u32 n, bool on)
 {
-	for (; n; i++, n--) {
-		if (on)
-			map[i / 64] |= 1ull << (i % 64);
-		else
-			map[i / 64] &= ~(1ull << (i % 64));
-	}
+	(on ? bitmap_set : bitmap_clear)((unsigned long *)map, i, n);
 }
 
 int tr_space_commit(struct terrace *tr, u32 t, u64 index, u32 n, bool used)

@@ -76,7 +76,8 @@
  * entry[n & mask] for tail <= n < head after a load-acquire of head. Results
  * not consumed count as orders under way. `status`:
  *   DONE      as ordered, errors 0
- *   PARTLY    ended, some blocks raced or could not be read: see the counters
+ *   PARTLY    ended, some blocks raced or could not be read: see the counters; or were
+ *             to go up to a tier that is to be left
  *   NO_ROOM   the target has no room, not even after what was just being freed
  *             there (error ENOSPC). The old placement holds. Final: to be given
  *             again, best when the event ROOM (0) has come

@@ -10,6 +10,7 @@
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
 PARTS=${PARTS:-order random tails scan steady}
@@ -69,17 +70,17 @@ shelf_bw() {
 
 # shelves_up MB: the volume with its first MB mapped, which fill the fast tier
 # and lie on shelves from there on. The journal is that of a 16 GiB drive.
-shelves_up() {
+shelves_up() {	# MB [FIO_ARG...]
 	vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd --journal 16M
 	vol_up stream_kb=0
-	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=write --end_fsync=1
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=write --end_fsync=1 "${@:2}"
 	sleep 20
 }
 
-# overwrite MB BLOCK IO_MB SEED: bandwidth of random overwrites of the first MB
+# overwrite MB BLOCK IO_MB SEED [FIO_ARG...]: bandwidth of random overwrites of the first MB
 overwrite() {
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs="$2" --size="$1"m --io_size="$3"m --iodepth=32 --rw=randwrite \
-		--norandommap --randrepeat=0 --randseed="$4"
+		--norandommap --randrepeat=0 --randseed="$4" "${@:5}"
 	kb_s
 }
 
@@ -131,20 +132,29 @@ scan() {	# MB
 	kb_s
 }
 
-# A tenth of the volume's blocks are overwritten, in clusters of 64 KiB, as
-# often as the fast tier holds blocks; the janitor takes the oldest down.
-scans() {
-	local fast=64 slow=640 mapped=320 fresh aged
+# In clusters of 64 KiB as much of the volume is overwritten as the fast tier holds;
+# the janitor takes the oldest down. Then nothing happens for two minutes but what
+# terraced does with an idle volume.
+scans() {	# WHAT [FIO_ARG...]
+	local fast=64 slow=1280 mapped=320 fresh aged
 	tiers optane $fast hdd $slow
 	shelf_bw $slow > /dev/null
-	shelves_up $mapped
+	shelves_up $mapped "${@:2}"
 	fresh=$(scan $mapped)
-	overwrite $mapped 64k 64 1 > /dev/null
+	overwrite $mapped 64k 64 1 "${@:2}" > /dev/null
 	sleep 60
-	echo "# scan: optane $fast MiB, hdd $slow MiB, $mapped MiB mapped, 64 MiB overwritten at random in 64 KiB pieces"
+	echo "# scan: optane $fast MiB, hdd $slow MiB, $mapped MiB mapped, 64 MiB overwritten at random in 64 KiB pieces; $1"
 	figure "scan of a fresh volume, 1 MiB reads, depth 4" "$fresh" kB/s
 	aged=$(scan $mapped)
-	bar "scan of an aged volume, of the fresh one's" $((aged * 1000 / fresh)) o/oo -900
+	figure "scan of an aged volume, of the fresh one's" $((aged * 1000 / fresh)) o/oo
+	printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n' > $CONF
+	rm -rf /dev/shm/state
+	daemon_start
+	sleep "${IDLE_S:-120}"
+	aged=$(scan $mapped)
+	figure "blocks that lay loose, and were packed" "$(number packed_loose_blocks)" blocks
+	bar "scan after $((${IDLE_S:-120})) s idle with terraced, of the fresh one's" $((aged * 1000 / fresh)) o/oo -900
+	daemon_stop
 	vol_down
 	tiers_off
 }
@@ -160,6 +170,7 @@ hot_reads() {
 # tails_up FIO_ARG...: 240 of the 256 MiB of the fast drive in use
 tails_up() {	# sets idle
 	tiers optane 256 hdd 512
+	shelf_bw 512 > /dev/null	# the model's RAM is allocated by the first write
 	vol_format --tier optane:slots:atomic=/dev/mapper/fastd --tier hdd:shelves:atomic=/dev/mapper/slowd
 	vol_up stream_kb=0 age_s=1
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size=240m --iodepth=4 --rw=write --end_fsync=1 "$@"
@@ -169,7 +180,7 @@ tails_up() {	# sets idle
 	figure "hit on the fast drive, idle, p99.9" "$idle" ns
 }
 
-tails() {
+tails_of_janitor() {
 	local idle busy moved
 	tails_up
 	moved=$(vol_get moved)
@@ -185,7 +196,6 @@ tails() {
 	bar "p99.9 of fast hits during moves, against idle" $((busy * 100 / idle)) % 200
 	vol_down
 	tiers_off
-	tails_of_orders
 }
 
 # The same while orders pack it, as many at once as the tiers' limits let: they compress
@@ -210,8 +220,11 @@ for part in ${PARTS//,/ }; do
 	order)	in_order ;;
 	random)	random ;;
 	steady)	steady ;;
-	tails)	tails ;;
-	scan)	scans ;;
+	tails)	tails_of_janitor; tails_of_orders ;;
+	janitor) tails_of_janitor ;;
+	orders)	tails_of_orders ;;
+	scan)	scans "data that compress by half" --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
+		scans "data that do not compress" --refill_buffers=1 ;;
 	*)	die "no part called $part" ;;
 	esac
 done
