@@ -27,26 +27,42 @@ profile() {
 		awk '$2 == "-" { name = $3; next } { sum[substr($1, 1, 1) < "8" ? "program" : name] += $2 } END { for (f in sum) print f, sum[f] }' > "$2"
 }
 
-vol_ram 320 512
-vol_format
-vol_up stream_kb=0 cache_mb=0
-fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --size=$((REGIONS * 4))m --bs=64k --iodepth=4 --rw=write --end_fsync=1 \
-	--refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096 > /dev/null
-from_ram orders /dev/terrace/vol sweep 0 $REGIONS append tier_down=1 codec=lz4 > /dev/null
-grep -E ' [tTwW] ' /proc/kallsyms > /dev/shm/symbols
-profile /dev/ram/slow /dev/shm/raw
-profile "$VOL" /dev/shm/cold
-awk 'NR == FNR { raw[$1] = $2; next } { print int(($2 - raw[$1]) / 1000 + 0.5), $1 }' /dev/shm/raw /dev/shm/cold | sort -rn > "$OUT/cold.txt"
+# packs DRIVE: a volume whose cold blocks lie there
+packs() {
+	VOL_DRIVES=(/dev/ram/fast "$1")
+	vol_format
+	vol_up stream_kb=0 cache_mb=0
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --size=$((REGIONS * 4))m --bs=64k --iodepth=4 --rw=write --end_fsync=1 \
+		--refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096 > /dev/null
+	from_ram orders /dev/terrace/vol sweep 0 $REGIONS append tier_down=1 codec=lz4 > /dev/null
+	grep -E ' [tTwW] ' /proc/kallsyms > /dev/shm/symbols
+	profile "$1" /dev/shm/raw
+	profile "$VOL" /dev/shm/cold
+	vol_down
+	awk 'NR == FNR { raw[$1] = $2; next } { print int(($2 - raw[$1]) / 1000 + (raw[$1] > $2 ? -0.5 : 0.5)), $1; delete raw[$1] }
+		END { for (f in raw) print int(-raw[f] / 1000 - 0.5), f }' /dev/shm/raw /dev/shm/cold | sort -rn > "$OUT/$2"
+}
+sum() { awk '{ n += $1 } END { print n }' "$OUT/$1"; }
 
 # of WHAT REGEX: functions that match, and no regex before
 left=/dev/shm/left
-cp "$OUT/cold.txt" $left
 of() {
 	figure "$1" "$(grep -E "$2" $left | awk '{ n += $1 } END { print n + 0 }')" instructions
 	grep -vE "$2" $left > $left.new || true
 	mv $left.new $left
 }
-bar "cold 4 KiB pread(), above the RAM disk's" "$(awk '{ n += $1 } END { print n }' "$OUT/cold.txt")" ns 12000
+mkram fast 320
+load_drive
+mkdrive slow qlc 512 lbs=4096 powercut=off cache=off
+packs /dev/mapper/slow cold-drive.txt
+rmdrive slow
+bar "cold 4 KiB pread(): CPU above a pread() of the drive (qlc)" "$(sum cold-drive.txt)" ns 12000
+
+# Who reads a RAM disk does not sleep, so here a cold read pays for the sleep as well.
+mkram slow 512
+packs /dev/ram/slow cold.txt
+figure "… above a pread() of a RAM disk" "$(sum cold.txt)" ns
+cp "$OUT/cold.txt" $left
 of "… decoding" 'LZ4_'
 of "… what is copied" ' mem(cpy|set)'
 of "… CRC" 'crc'
@@ -57,5 +73,4 @@ of "… workqueue" 'work|pwq|strscpy|strnlen'
 of "… scheduler: waking, switching twice" 'sched|psi_|load_avg|switch|pick_next|update_curr|entity|task_fair|ttwu|wake|preempt|_rq|vruntime|cfs|place_'
 of "… block layer, drive: a second bio" 'bio|blk|submit|bdev|io_acct|io_ticks|null'
 of "… clocks, RCU, system call and the rest" .
-vol_down
 bars_end
