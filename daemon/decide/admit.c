@@ -5,6 +5,8 @@
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, skew, 2.0, 1.0, 1000.0,
 		"reuse, in multiples of a uniform load's, that allows promotion at first sight"),
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform, 1.25, 0.0, 1000.0,
+		"reuse, in multiples of a uniform load's, up to which room for new blocks waits for idle time; 0: never"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, fill, 0.9, 0.0, 1.0,
 		"fill of the fast tier up to which it is allowed"),
 	TUNABLE(TUNABLE_U64, admit_tunables, min_accesses, 1000, 1, 1e12,
@@ -56,17 +58,35 @@ bool admit_first_sight(const struct admit_tunables *t, uint64_t accesses, uint64
  * While little was accessed, an LRU's hits are bounded by the reuse, and so is a uniform load's:
  * the smaller of the two is what a load without skew would show.
  */
+static double hits_without_skew(uint64_t accesses, uint64_t mapped_blocks, uint64_t fast_blocks)
+{
+	double share = (double)fast_blocks / (double)mapped_blocks;
+	double uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
+
+	return uniform < share ? uniform : share;
+}
+
+/* Of hits, or of misses: a fast tier of half the volume cannot have twice its share of hits. */
+static bool is_multiple(double hit, double share, double factor)
+{
+	return hit > 0 && (hit >= factor * share || (1 - hit) * factor <= 1 - share);
+}
+
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
 		  double ghost_hit, uint64_t fast_blocks)
 {
-	double share, uniform;
-
 	if (accesses < t->min_accesses || !mapped_blocks)
 		return false;
-	share = (double)fast_blocks / (double)mapped_blocks;
-	uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
-	if (uniform < share)
-		share = uniform;
-	/* Of hits, or of misses: a fast tier of half the volume cannot have twice its share of hits. */
-	return ghost_hit > 0 && (ghost_hit >= t->skew * share || (1 - ghost_hit) * t->skew <= 1 - share);
+	return is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), t->skew);
+}
+
+/* Two passes over the fast tier: an LRU of its size shows its hits only when it has been filled. */
+bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+		   double ghost_hit, uint64_t fast_blocks, bool before)
+{
+	double factor = before ? (t->uniform + t->skew) / 2 : t->uniform;
+
+	if (accesses < t->min_accesses || accesses < 2 * fast_blocks || fast_blocks >= mapped_blocks || t->uniform <= 0)
+		return false;
+	return !is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), factor);
 }

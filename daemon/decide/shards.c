@@ -37,7 +37,7 @@ size_t shards_bytes(const struct shards_tunables *t)
 {
 	size_t n = t->samples, span = 4 * n + 1;
 
-	return n * sizeof(struct shards_sample) + t->buckets * sizeof(double) +
+	return n * sizeof(struct shards_sample) + 2 * t->buckets * sizeof(double) +
 	       (table_size(t->samples) + n + 2 * span) * sizeof(uint32_t);
 }
 
@@ -57,8 +57,9 @@ int shards_init(struct shards *s, const struct shards_tunables *t, uint64_t max_
 	s->threshold = UINT64_MAX;
 	s->mask = table_size(t->samples) - 1;
 	s->samples = mem;
-	s->histogram = (double *)(s->samples + s->limit);
-	s->slots = (uint32_t *)(s->histogram + s->buckets);
+	s->access.histogram = (double *)(s->samples + s->limit);
+	s->touch.histogram = s->access.histogram + s->buckets;
+	s->slots = (uint32_t *)(s->touch.histogram + s->buckets);
 	s->heap = s->slots + s->mask + 1;
 	s->tree = s->heap + s->limit;
 	s->at_time = s->tree + s->span + 1;
@@ -182,15 +183,21 @@ static void clear_slot(struct shards *s, uint32_t i)
 
 /* --- the sample --- */
 
+static void scale(struct shards_curve *c, uint32_t buckets, double factor)
+{
+	for (uint32_t i = 0; i < buckets; i++)
+		c->histogram[i] *= factor;
+	c->cold *= factor;
+	c->far *= factor;
+}
+
 /* Counts taken at the old rate weigh less: each stood for fewer accesses. */
 static void lower_threshold(struct shards *s, uint64_t threshold)
 {
 	double factor = (double)threshold / (double)s->threshold;
 
-	for (uint32_t i = 0; i < s->buckets; i++)
-		s->histogram[i] *= factor;
-	s->cold *= factor;
-	s->far *= factor;
+	scale(&s->access, s->buckets, factor);
+	scale(&s->touch, s->buckets, factor);
 	s->threshold = threshold;
 }
 
@@ -231,88 +238,99 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 	mark(s, n, ++s->now);
 }
 
-static void count_distance(struct shards *s, uint32_t n)
+static void count_distance(const struct shards *s, struct shards_curve *c, uint32_t n)
 {
 	uint32_t newer = s->count - tree_upto(s, s->samples[n].time);
 	double distance = (double)newer / shards_rate(s);
 	uint64_t bucket = (uint64_t)(distance / (double)s->bucket_blocks);
 
 	if (bucket < s->buckets)
-		s->histogram[bucket] += 1;
+		c->histogram[bucket] += 1;
 	else
-		s->far += 1;
+		c->far += 1;
 }
 
-static void use(struct shards *s, uint64_t block, bool counts)
+static void use(struct shards *s, struct shards_curve *c, uint64_t block)
 {
 	uint64_t hash = mix64(block + 0x9e3779b97f4a7c15ull);
 	uint32_t i;
 
+	c->all += 1;
 	if (hash >= s->threshold)
 		return;
 	if (s->now == s->span)
 		renumber(s);
 	i = find_slot(s, block, hash);
 	if (!s->slots[i]) {
-		s->cold += counts;
+		c->cold += 1;
 		add_sample(s, block, hash);
 		return;
 	}
 	i = s->slots[i] - 1;
-	if (counts)
-		count_distance(s, i);
+	count_distance(s, c, i);
 	unmark(s, i);
 	mark(s, i, ++s->now);
 }
 
 void shards_access(struct shards *s, uint64_t block)
 {
-	s->accesses += 1;
-	use(s, block, true);
+	use(s, &s->access, block);
 }
 
 void shards_touch(struct shards *s, uint64_t block)
 {
-	use(s, block, false);
+	use(s, &s->touch, block);
 }
 
 /* What the sample should have counted but did not belongs to hot blocks: distance 0. */
-static double expected(const struct shards *s)
+static double expected(const struct shards *s, const struct shards_curve *c)
 {
-	return s->accesses * shards_rate(s);
+	return c->all * shards_rate(s);
 }
 
-double shards_hit_rate(const struct shards *s, uint64_t blocks)
+static double hit_rate(const struct shards *s, const struct shards_curve *c, uint64_t blocks)
 {
 	double want = (double)blocks / (double)s->bucket_blocks;
-	double hits = 0, seen = s->cold + s->far, rate;
+	double hits = 0, seen = c->cold + c->far, rate;
 
-	if (s->accesses <= 0)
+	if (c->all <= 0)
 		return 0;
 	for (uint32_t i = 0; i < s->buckets; i++) {
 		double part = want - i;
 
-		seen += s->histogram[i];
+		seen += c->histogram[i];
 		if (part > 0)
-			hits += s->histogram[i] * (part < 1 ? part : 1);
+			hits += c->histogram[i] * (part < 1 ? part : 1);
 	}
-	hits += expected(s) - seen;
-	rate = hits / expected(s);
+	hits += expected(s, c) - seen;
+	rate = hits / expected(s, c);
 	return rate < 0 ? 0 : rate > 1 ? 1 : rate;
+}
+
+double shards_hit_rate(const struct shards *s, uint64_t blocks)
+{
+	return hit_rate(s, &s->access, blocks);
+}
+
+double shards_touch_rate(const struct shards *s, uint64_t blocks)
+{
+	return hit_rate(s, &s->touch, blocks);
 }
 
 double shards_reuse(const struct shards *s)
 {
-	double reuse = s->accesses > 0 ? 1.0 - s->cold / expected(s) : 0;
+	double reuse = s->access.all > 0 ? 1.0 - s->access.cold / expected(s, &s->access) : 0;
 
 	return reuse < 0 ? 0 : reuse;
 }
 
+/* A curve of few samples is noise: it keeps them until they are many, as a large volume's are late. */
 void shards_age(struct shards *s)
 {
-	for (uint32_t i = 0; i < s->buckets; i++)
-		s->histogram[i] /= 2;
-	s->cold /= 2;
-	s->far /= 2;
-	s->accesses /= 2;
+	if (expected(s, &s->access) + expected(s, &s->touch) < s->limit)
+		return;
+	scale(&s->access, s->buckets, 0.5);
+	scale(&s->touch, s->buckets, 0.5);
+	s->access.all /= 2;
+	s->touch.all /= 2;
 }

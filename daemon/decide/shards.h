@@ -40,13 +40,20 @@ struct shards_sample {
 	uint32_t heap_at;
 };
 
+/* Of one kind of use. */
+struct shards_curve {
+	double *histogram;	/* hits by distance bucket */
+	double cold;		/* first accesses */
+	double far;		/* seen before, but beyond the curve's end */
+	double all;		/* sampled or not, aged like the histogram */
+};
+
 struct shards {
 	struct shards_sample *samples;
 	uint32_t *slots;	/* hash table of sample numbers + 1 */
 	uint32_t *heap;		/* sample numbers, the largest hash on top */
 	uint32_t *tree;		/* Fenwick tree: 1 at the last access of each sample */
 	uint32_t *at_time;	/* sample number + 1 at each time, for renumbering */
-	double *histogram;	/* hits by distance bucket */
 	uint32_t mask;
 	uint32_t limit;
 	uint32_t count;
@@ -55,9 +62,7 @@ struct shards {
 	uint32_t buckets;
 	uint64_t bucket_blocks;	/* distance covered by one bucket */
 	uint64_t threshold;	/* rate = threshold / 2^64 */
-	double cold;		/* first accesses */
-	double far;		/* seen before, but beyond the curve's end */
-	double accesses;	/* all, sampled or not, aged like the histogram */
+	struct shards_curve access, touch;
 };
 
 size_t shards_bytes(const struct shards_tunables *t);
@@ -67,16 +72,18 @@ int shards_init(struct shards *s, const struct shards_tunables *t, uint64_t max_
 		void *mem, size_t bytes);
 
 void shards_access(struct shards *s, uint64_t block);
-/* It has been used, by what is no hit or miss: a write takes its place in the LRU and goes to the fast tier anyway. */
+/* It has been used by what no hit speeds up: a write takes its place in the LRU, and has a curve of its own. */
 void shards_touch(struct shards *s, uint64_t block);
 
 /* Predicted hit rate of an LRU fast tier of @blocks, 0..1: of accesses, not of touches. */
 double shards_hit_rate(const struct shards *s, uint64_t blocks);
+/* The same, of touches. */
+double shards_touch_rate(const struct shards *s, uint64_t blocks);
 
 /* Share of the accesses that met a block seen before, whatever the distance. */
 double shards_reuse(const struct shards *s);
 
-/* Halves the weight of everything seen so far. */
+/* Halves the weight of everything seen so far, once the sample has been used as often as it has blocks. */
 void shards_age(struct shards *s);
 
 double shards_rate(const struct shards *s);

@@ -264,7 +264,7 @@ static void tell_claim(struct engine *e, int err)
 static void claim(struct engine *e)
 {
 	bool want = e->c.claim && !e->c.evaluate && !e->idle_because &&
-		    governor_allows_down(&e->governor) && !shelves_short(e);
+		    (governor_allows_down(&e->governor) || e->rests) && !shelves_short(e);
 	int err;
 
 	if (!want && !e->claimed)
@@ -293,7 +293,9 @@ static void move(struct engine *e)
 	struct watermark_verdict w = watermark_step(&e->watermark, &t, e->fast_used, e->fast_blocks);
 
 	e->room = w.room_blocks;
-	if (w.demote_blocks && e->book.complete)
+	if (w.demote_blocks && e->rests && !limits_idle(e))
+		e->stats.held_by_governor++;
+	else if (w.demote_blocks && e->book.complete)
 		demote(e, w.demote_blocks);
 	pack_loose(e);
 	if (!e->senses)
@@ -311,13 +313,30 @@ const char *engine_still(const struct engine *e)
 		return "the slow tier has no room";
 	if (!governor_allows_up(&e->governor) && !governor_allows_down(&e->governor))
 		return governor_reason_text(e->governor.down.reason);
-	return NULL;
+	return e->rests && !limits_idle(e) ? governor_reason_text(GOVERNOR_NO_SKEW) : NULL;
+}
+
+/*
+ * Under a uniform load room for new blocks gains nothing: no place of theirs is better than another, and what would go
+ * down for them is as likely to be used next.  They overflow to the shelves, which are written in order; room is made when
+ * nobody is about, or by the janitor, when shelves run short.
+ */
+static void rest(struct engine *e)
+{
+	bool rests = hear_uniform(e);
+
+	if (rests != e->rests)
+		engine_log(e, ENGINE_NOTICE, "%s", rests ? "making room waits for idle time: the load is uniform, no placement is better than another" :
+			   "room is made again: the load is no longer uniform");
+	e->rests = rests;
 }
 
 static void upkeep(struct engine *e)
 {
 	int err;
 
+	if (e->senses && e->ticks % WORK_TICKS == 0)
+		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		warmth_work(&e->warmth, hear_skewed(e) ? e->c.fill : 0, &e->prng);
 	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1)

@@ -150,6 +150,7 @@ struct engine {
 	uint64_t heirs_again_ns;	/* heirs that found no room wait until then */
 
 	bool senses;			/* single blocks */
+	bool rests;			/* room for new blocks waits for idle time, the load being uniform */
 	struct warmth warmth;
 	struct book book;
 	struct shards shards;
@@ -256,9 +257,13 @@ int hear(struct engine *e);
 /* Blocks of the volume that hold something, as far as is known. */
 uint64_t hear_mapped(const struct engine *e);
 bool hear_skewed(const struct engine *e);
+/* Neither reads nor writes favour any blocks. */
+bool hear_uniform(const struct engine *e);
 
 void limits_init(struct engine *e);
 void limits_tick(struct engine *e);
+/* Nobody has used the volume for a while. */
+bool limits_idle(const struct engine *e);
 double limits_read_ns(const struct engine *e, uint32_t tier);
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes);
 

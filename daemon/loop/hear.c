@@ -86,6 +86,38 @@ uint64_t hear_mapped(const struct engine *e)
 	return e->book.complete ? e->book.mapped : e->shape.blocks;
 }
 
+/* The volume itself says that there are hardly any reads: what is not heard of them is not hidden either. */
+static bool hardly_read(const struct engine *e)
+{
+	uint64_t reads = e->state.reads - e->judged.reads, ops = reads + e->state.writes - e->judged.writes;
+
+	return ops < e->c.tuning.governor.epoch_ops / 10 ? e->rests : reads * 50 <= ops;
+}
+
+static bool is_known(const struct engine *e, const struct shards_curve *c)
+{
+	return c->all * shards_rate(&e->shards) >= (double)e->c.tuning.admit.min_accesses;
+}
+
+static bool is_uniform(const struct engine *e, double hit)
+{
+	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e), hit, e->fast_blocks, e->rests);
+}
+
+/* Where next to nothing is used, what was found before holds. */
+bool hear_uniform(const struct engine *e)
+{
+	const struct shards *s = &e->shards;
+	bool reads = is_known(e, &s->access), writes = is_known(e, &s->touch);
+
+	if (!reads && !writes)
+		return e->rests;
+	if (!reads && !hardly_read(e))
+		return false;
+	return (!reads || is_uniform(e, shards_hit_rate(s, e->fast_blocks))) &&
+	       (!writes || is_uniform(e, shards_touch_rate(s, e->fast_blocks)));
+}
+
 bool hear_skewed(const struct engine *e)
 {
 	/* All accesses, not the aged count: the ghost cache remembers blocks from before its last ageing. */

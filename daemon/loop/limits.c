@@ -42,6 +42,11 @@ double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes)
 	return bytes / price_of(e, tier)->bytes_per_us * 1e3;
 }
 
+bool limits_idle(const struct engine *e)
+{
+	return e->idle.quiet_seconds > e->c.tuning.idle.idle_seconds;
+}
+
 void limits_init(struct engine *e)
 {
 	brake_init(&e->brake);

@@ -100,18 +100,13 @@ static bool worth(const struct engine *e, uint64_t region)
 			   quiet_seconds(e, region));
 }
 
-static bool is_idle(const struct engine *e)
-{
-	return e->idle.quiet_seconds > e->c.tuning.idle.idle_seconds;
-}
-
 void pack_loose(struct engine *e)
 {
 	const struct port_tier *down = &e->state.tier[e->down];
 	uint32_t looks = e->book.regions < LOOKS ? (uint32_t)e->book.regions : LOOKS;
 
 	if (down->kind != TERRACE_KIND_SHELVES || !e->book.complete || !sampled(e) ||
-	    !loose_turn(&e->c.tuning.loose, is_idle(e), down->used_blocks, down->blocks))
+	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks))
 		return;
 	while (looks--) {
 		uint64_t region = e->loose_hand;

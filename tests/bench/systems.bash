@@ -13,6 +13,7 @@
 #	writecache bcache	dm-writecache; bcache
 #	terrace			with terraced
 #	janitor			Terrace, the kernel alone
+#	frozen			Terrace, and nothing moves: what finds no room on the fast drive stays below
 #
 # FAST, SLOW: presets of the drive model, with FAST_OPTS, SLOW_OPTS. All systems have
 # $FAST_MB of the fast drive, whatever they keep on it, and the first $VOLUME_MB of
@@ -207,6 +208,19 @@ terrace_up() {
 
 janitor_up() { volume_up; }
 
+# A driver that orders nothing keeps the janitor out.
+frozen_up() {
+	volume_up
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" "/dev/terrace/${DEV##*/}" hold > /dev/shm/held &
+	holder=$!
+	wait_for "the volume is held" grep -q held /dev/shm/held
+}
+frozen_settle() {
+	kill $holder
+	wait $holder 2> /dev/null || true
+	janitor_settle
+}
+
 # Everything goes down by the janitor, until no more does.
 janitor_settle() {
 	local before=-1 now i
@@ -227,6 +241,7 @@ terrace_settle() {
 	janitor_settle
 }
 janitor_down() { vol_down; }
+frozen_down() { vol_down; }
 terrace_down() { vol_down; }
 
 # ---- by name ----
@@ -266,6 +281,6 @@ system_settings() {
 	writecache)	echo "dm-writecache of kind s, blocks of 4096, watermarks as they are" ;;
 	bcache)		echo "bcache, writeback, block 4k, bucket $((FAST_MB < 40 ? 64 : FAST_MB < 128 ? 128 : 512))k, sequential_cutoff and both congested_*_threshold_us 0" ;;
 	terrace)	echo "terraced, sense=bpf ${CONF_LINES:+; $CONF_LINES}${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
-	janitor)	echo "no daemon ${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
+	janitor|frozen)	echo "no daemon ${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
 	esac
 }

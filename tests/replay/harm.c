@@ -11,9 +11,10 @@
  * what users and moves keep the drives busy with (prices of loop/limits.c: optane above, qlc or hdd
  * below), one after the other: the worst case for moves.  The first half warms up, the second is measured.
  *
- * usage: harm LOAD qlc|hdd [OPERATIONS]	prints "LOAD governed=OPS_PER_S janitor=… frozen=… …"
+ * usage: harm LOAD qlc|hdd [OPERATIONS]	prints "LOAD governed=OPS_PER_S janitor=… frozen=… …"; HARM_LOG=yes: what the loop says
  *
- *	LOAD	uniform-read uniform-mixed hotspot-read hotspot-mixed all-hot-read all-hot-mixed scan
+ *	LOAD	uniform-read uniform-mixed uniform-write hotspot-read hotspot-mixed all-hot-read all-hot-mixed scan
+ *		warm-mixed (half as skewed as what is promoted for) turns-mixed (a hotspot and uniform by turns)
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,18 +44,23 @@ struct load {
 } loads[] = {
 	{ "uniform-read", 0, 0, 1 },
 	{ "uniform-mixed", 0.5, 0, 1 },
+	{ "uniform-write", 1, 0, 1 },
 	{ "hotspot-read", 0, 0.95, FAST / 2 },
 	{ "hotspot-mixed", 0.5, 0.95, FAST / 2 },
 	{ "all-hot-read", 0, 1, FAST + FAST / 4 },
 	{ "all-hot-mixed", 0.5, 1, FAST + FAST / 4 },
 	{ "scan", 0, 0, 0 },
+	{ "warm-mixed", 0.5, 0.2, FAST / 2 },
+	{ "turns-mixed", 0.5, 0.95, FAST / 2 },
 };
+
+#define TURN	60000	/* operations, not a share of an epoch of the governor */
 
 static uint64_t next_block(struct sim *s, const struct load *l, uint64_t i)
 {
 	if (!l->hot_blocks)
 		return i % BLOCKS;
-	if (prng_unit(&s->prng) < l->hot)
+	if (prng_unit(&s->prng) < l->hot && (strcmp(l->name, "turns-mixed") || i / TURN % 2))
 		return prng_below(&s->prng, l->hot_blocks) * (BLOCKS / l->hot_blocks);
 	return prng_below(&s->prng, BLOCKS);
 }
@@ -93,6 +99,7 @@ static double run(const struct load *l, const struct drive *d, enum variant vari
 	double us = 0, moved = 0, rate;
 
 	s->c.evaluate = variant != GOVERNED;
+	s->slow_class = d->name;
 	while (s->v.fast_used < FAST * 95 / 100)
 		volume_write(&s->v, prng_below(&s->prng, BLOCKS));
 	sim_open(s);
@@ -114,6 +121,8 @@ static double run(const struct load *l, const struct drive *d, enum variant vari
 			us += janitor(&s->v) * 4096 / d->bytes_per_us;
 	}
 	rate = (double)(ops - ops / 2) / (us + move_us(s, d) - moved) * 1e6;
+	if (variant == GOVERNED && getenv("HARM_LOG"))
+		fputs(s->log, stderr);
 	sim_remove(s);
 	return rate;
 }

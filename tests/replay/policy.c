@@ -310,7 +310,7 @@ static void demote(struct policy *p, uint64_t blocks)
 
 static bool is_skewed(const struct policy *p)
 {
-	return admit_skewed(&p->admit_t, (uint64_t)p->shards.accesses, p->v->blocks,
+	return admit_skewed(&p->admit_t, (uint64_t)p->shards.access.all, p->v->blocks,
 			    shards_hit_rate(&p->shards, p->v->fast_total), p->v->fast_total);
 }
 
@@ -371,7 +371,7 @@ static void flush_cache(struct policy *p)
 static void slow_read(struct policy *p, uint64_t block)
 {
 	if (p->c.first_sight &&
-	    admit_first_sight(&p->admit_t, (uint64_t)p->shards.accesses, p->v->blocks,
+	    admit_first_sight(&p->admit_t, (uint64_t)p->shards.access.all, p->v->blocks,
 			      shards_reuse(&p->shards), p->v->fast_used, p->v->fast_total)) {
 		p->first_sight_promotions += raise_up(p, block, true);
 		return;

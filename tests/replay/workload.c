@@ -25,6 +25,17 @@ static bool zipf_table(struct workload *w)
 	return true;
 }
 
+static bool lap_table(struct workload *w)
+{
+	uint64_t hot = workload_hot_blocks(w);
+
+	w->lap = malloc(hot * sizeof(*w->lap));
+	for (uint64_t i = 0; w->lap && i < hot; i++)
+		w->lap[i] = i;
+	w->lap_at = hot;
+	return w->lap;
+}
+
 bool workload_init(struct workload *w, const char *kind, uint64_t blocks, bool hashed,
 		   double hot_share, uint64_t seed)
 {
@@ -38,6 +49,8 @@ bool workload_init(struct workload *w, const char *kind, uint64_t blocks, bool h
 	w->prng.state = seed;
 	if (is(w, "zipf"))
 		return zipf_table(w);
+	if (is(w, "laps"))
+		return lap_table(w);
 	return is(w, "hotspot") || is(w, "uniform") || is(w, "shift") || is(w, "grow") ||
 	       is(w, "shrink");
 }
@@ -45,6 +58,7 @@ bool workload_init(struct workload *w, const char *kind, uint64_t blocks, bool h
 void workload_exit(struct workload *w)
 {
 	free(w->sums);
+	free(w->lap);
 }
 
 void workload_stage(struct workload *w, uint64_t stage)
@@ -86,6 +100,22 @@ static uint64_t zipf_rank(struct workload *w)
 	return lo;
 }
 
+static uint64_t next_of_lap(struct workload *w)
+{
+	uint64_t hot = workload_hot_blocks(w);
+
+	if (w->lap_at == hot) {
+		for (uint64_t i = hot - 1; i; i--) {
+			uint64_t k = prng_below(&w->prng, i + 1), swap = w->lap[i];
+
+			w->lap[i] = w->lap[k];
+			w->lap[k] = swap;
+		}
+		w->lap_at = 0;
+	}
+	return w->lap[w->lap_at++];
+}
+
 static uint64_t draw(struct workload *w)
 {
 	uint64_t first = 0;
@@ -94,6 +124,8 @@ static uint64_t draw(struct workload *w)
 		return zipf_rank(w);
 	if (is(w, "uniform") || prng_unit(&w->prng) >= w->hot_probability)
 		return prng_below(&w->prng, w->blocks);
+	if (is(w, "laps"))
+		return next_of_lap(w);
 	if (is(w, "shift"))
 		first = w->stage * workload_hot_blocks(w) * 3;
 	return (first + prng_below(&w->prng, workload_hot_blocks(w))) % w->blocks;

@@ -4,6 +4,7 @@
  *
  *	zipf		rank r with weight r^-theta
  *	hotspot		a share of the blocks gets a share of the accesses
+ *	laps		a hotspot each of whose blocks comes once before any comes again
  *	uniform
  *	shift		a hotspot that jumps elsewhere with every stage
  *	grow, shrink	a hotspot that doubles or halves with every stage
@@ -28,6 +29,7 @@ struct workload {
 	uint64_t stage;
 	struct prng prng;
 	double *sums;		/* Zipf: cumulative weights */
+	uint64_t *lap, lap_at;	/* laps: the order of this one */
 };
 
 /* False for an unknown kind.  @hot_share: of the hotspot kinds, at stage 0. */

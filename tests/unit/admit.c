@@ -45,6 +45,30 @@ static void skew_shows_in_hits_or_in_misses(void **state)
 	assert_true(admit_skewed(&t, 100000000, 1000000, 0.16, 100000));
 }
 
+/* 10 % fast: up to 12.5 % of hits are a uniform load's; what has been called one is until hits are 16.25 %. */
+static void a_uniform_load_is_known_after_two_passes(void **state)
+{
+	struct admit_tunables t;
+
+	(void)state;
+	tunable_defaults(&admit_tunable_table, &t);
+	assert_true(admit_uniform(&t, 100000000, 1000000, 0.124, 100000, false));
+	assert_false(admit_uniform(&t, 100000000, 1000000, 0.126, 100000, false));
+	assert_true(admit_uniform(&t, 100000000, 1000000, 0.16, 100000, true));
+	assert_false(admit_uniform(&t, 100000000, 1000000, 0.165, 100000, true));
+	/* A stream has no hits at all. */
+	assert_true(admit_uniform(&t, 100000000, 1000000, 0, 100000, false));
+	assert_false(admit_uniform(&t, 199999, 1000000, 0.1, 100000, false));
+	/* Half of it is fast: 60 % of hits are 1.25 times as few misses. */
+	assert_true(admit_uniform(&t, 100000000, 1000000, 0.59, 500000, false));
+	assert_false(admit_uniform(&t, 100000000, 1000000, 0.61, 500000, false));
+	assert_false(admit_uniform(&t, 100000000, 1000000, 0.1, 1000000, false));
+	t.uniform = 0;
+	assert_false(admit_uniform(&t, 100000000, 1000000, 0.1, 100000, false));
+	t.uniform = 1.5;
+	assert_true(admit_uniform(&t, 100000000, 1000000, 0.149, 100000, false));
+}
+
 static void each_tunable_changes_the_outcome(void **state)
 {
 	struct admit_tunables t;
@@ -68,6 +92,7 @@ int main(void)
 		cmocka_unit_test(uniform_reuse_by_formula),
 		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
 		cmocka_unit_test(skew_shows_in_hits_or_in_misses),
+		cmocka_unit_test(a_uniform_load_is_known_after_two_passes),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
 	};
 

@@ -164,6 +164,7 @@ static void nothing_is_compressed_in_vain(void **state)
 		s->samples = true;
 		s->mute = mute;
 		s->c.tuning.governor.min_moved = 1e9;
+		s->c.tuning.admit.uniform = 0;
 		sim_open(s);
 		for (int i = 0; i < 60000; i++) {
 			sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
@@ -192,6 +193,7 @@ static void a_held_order_is_sampled_once(void **state)
 	(void)state;
 	s->samples = true;
 	s->c.tuning.governor.min_moved = 1e9;
+	s->c.tuning.admit.uniform = 0;
 	s->c.tuning.idle.boost = 1;
 	for (int t = 0; t < 2; t++)
 		s->c.budget[t].bytes_per_second = 10e3;

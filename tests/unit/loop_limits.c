@@ -124,22 +124,82 @@ static void uniform_reads_move_next_to_nothing(void **state)
 	sim_remove(s);
 }
 
-/* Everything hot, more than the fast tier holds, half writes: demotions stop and say why. */
+/* Everything that is used is hot, and more than the fast tier holds, half writes: demotions stop and say why. */
 static void all_hot_stops_moves(void **state)
 {
-	struct sim *s = sim_create(16 * 1024, FAST);
+	struct sim *s = sim_create(BLOCKS, FAST);
 
 	(void)state;
-	s->c.tuning.governor.epoch_ops = 10000;
+	s->c.tuning.governor.epoch_ops = 60000;
 	sim_open(s);
-	for (uint64_t i = 0; i < 120000; i++) {
-		sim_access(s, prng_below(&s->prng, 16 * 1024), i % 2);
+	for (uint64_t i = 0; i < 240000; i++) {
+		sim_access(s, prng_below(&s->prng, 10 * 1024) * 6, i % 2);
 		if (i % 64 == 63)
 			assert_int_equal(sim_tick(s), 0);
 	}
 	assert_true(s->e.governor.down.stops > 0);
 	assert_non_null(strstr(s->log, "demotions stop"));
 	assert_non_null(strstr(s->log, "read again"));
+	sim_remove(s);
+}
+
+static void uniform_load(struct sim *s, uint64_t ops, double writes)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		sim_access(s, prng_below(&s->prng, s->v.blocks), prng_unit(&s->prng) < writes);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+}
+
+/*
+ * A uniform load, half writes or nothing but: no room is made, since none is better than another; nor does the janitor,
+ * whose claim stays.  It is made when nobody is about, and when the load is skewed.
+ */
+static void a_uniform_load_waits_for_idle_time(void **state)
+{
+	(void)state;
+	for (int writes = 1; writes <= 2; writes++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint64_t orders;
+
+		sim_open(s);
+		uniform_load(s, 60000, writes / 2.0);
+		assert_non_null(strstr(s->log, "making room waits for idle time: the load is uniform"));
+		orders = s->e.stats.orders[WHY_ROOM];
+		uniform_load(s, 60000, writes / 2.0);
+		assert_int_equal(s->e.stats.orders[WHY_ROOM], orders);
+		assert_int_equal(s->v.fast_used, FAST);
+		assert_true(s->claimed);
+		assert_non_null(strstr(engine_still(&s->e), "the load is uniform"));
+		/* Ten seconds of rest. */
+		for (int i = 0; i < 100; i++)
+			assert_int_equal(sim_tick(s), 0);
+		assert_true(s->v.fast_used < FAST * 0.96);
+		assert_int_equal(times(s->log, "the load is uniform"), 1);
+		sim_hotspot(s, 60000, 4096, 0.95, writes / 3.0);
+		assert_non_null(strstr(s->log, "room is made again"));
+		assert_true(s->v.fast_used < FAST * 0.99);
+		assert_true(s->e.stats.retained > 0);
+		sim_remove(s);
+	}
+}
+
+/* What only compactions read is not heard of: their load is not taken for uniform. */
+static void reads_that_are_not_heard_are_no_uniform_load(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	for (uint64_t i = 0; i < 60000; i++) {
+		sim_access(s, prng_below(&s->prng, BLOCKS), true);
+		volume_read(&s->v, prng_below(&s->prng, BLOCKS));
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_false(s->e.rests);
+	assert_true(s->v.fast_used < FAST);
 	sim_remove(s);
 }
 
@@ -251,6 +311,8 @@ int main(void)
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(all_hot_stops_moves),
+		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
+		cmocka_unit_test(reads_that_are_not_heard_are_no_uniform_load),
 		cmocka_unit_test(refused_orders_leave_nothing_behind),
 		cmocka_unit_test(failed_orders_are_told_and_tried_again),
 		cmocka_unit_test(no_room_is_final_and_tried_again),

@@ -151,6 +151,30 @@ static void a_touch_takes_room_and_is_no_access(void **state)
 	assert_near(shards_hit_rate(&s, 4), 1, 0.01);
 	assert_near(shards_hit_rate(&s, 3), 0, 0.01);
 	assert_near(shards_reuse(&s), 1, 0.01);
+	/* Touches have a curve of their own. */
+	assert_near(shards_touch_rate(&s, 2), 1, 0.01);
+	assert_near(shards_touch_rate(&s, 1), 0, 0.01);
+	free(s.samples);
+}
+
+/* A curve of a few uses keeps them. */
+static void aging_waits_for_samples(void **state)
+{
+	struct shards_tunables t;
+	struct shards s;
+
+	(void)state;
+	tunable_defaults(&shards_tunable_table, &t);
+	t.samples = 64;
+	make(&s, &t, 1024);
+	for (int i = 0; i < 100; i++) {
+		if (i == 60)
+			shards_age(&s);
+		shards_access(&s, (uint64_t)i % 4);
+	}
+	assert_near(s.access.all, 100, 0);
+	shards_age(&s);
+	assert_near(s.access.all, 50, 0);
 	free(s.samples);
 }
 
@@ -213,6 +237,7 @@ int main(void)
 		cmocka_unit_test(hotspot_within_2_points),
 		cmocka_unit_test(a_touch_takes_room_and_is_no_access),
 		cmocka_unit_test(aging_follows_the_load),
+		cmocka_unit_test(aging_waits_for_samples),
 		cmocka_unit_test(memory_is_constant_and_tunables_matter),
 	};
 

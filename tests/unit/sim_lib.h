@@ -43,6 +43,7 @@ struct sim {
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
 	uint64_t banned, banned_end;	/* these blocks are DEAD: no order raises them */
 	double slow_fill;	/* share of the slow tier in use */
+	const char *slow_class;
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
 	uint32_t submits, most_queued;
@@ -80,10 +81,11 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.fast_total,
 	};
 	out->tier[1] = (struct port_tier){
-		.kind = TERRACE_KIND_SHELVES, .class = "hdd",
+		.kind = TERRACE_KIND_SHELVES,
 		.used_blocks = (uint64_t)(s->slow_fill * (double)s->v.blocks),
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
+	snprintf(out->tier[1].class, sizeof(out->tier[1].class), "%s", s->slow_class);
 	return 0;
 }
 
@@ -335,6 +337,7 @@ static inline struct sim *sim_create(uint64_t blocks, uint64_t fast)
 		s->c.endurance[t] = s->c.tuning.endurance;
 	}
 	s->slow_fill = 0.5;
+	s->slow_class = "hdd";
 	s->knows_claims = true;
 	s->tells_where = true;
 	s->slow_ns = 100e3;
