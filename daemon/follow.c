@@ -90,12 +90,6 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	}
 }
 
-/* The bottom level is most of a database, and the coldest of it: its hot part comes back up as heirs. */
-static double share_of(const struct follow *f, bool bottom)
-{
-	return bottom && f->bottom_share > f->cold_share ? f->bottom_share : f->cold_share;
-}
-
 static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom,
 		       const struct extent *extents, uint32_t nr)
 {
@@ -105,7 +99,7 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	double hot = f->cold_share < 0 || !engine_crowded(f->engine) ? 1 : descent_hot_share(f->engine, b);
 
 	/* While there is room, all may be fast; inputs that are not known may be hot. */
-	if (hot < 0 || hot > share_of(f, bottom)) {
+	if (!inherit_is_cold(hot, f->cold_share, f->bottom_share, bottom)) {
 		f->warm_streams++;
 		return;
 	}

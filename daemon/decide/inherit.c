@@ -74,3 +74,9 @@ bool inherit_start(const struct inherit_heat *sum, double *score, double *counte
 	*stable = sum->stable * 2 >= sum->score;
 	return true;
 }
+
+bool inherit_is_cold(double hot, double cold_share, double bottom_share, bool bottom)
+{
+	return hot >= 0 && cold_share >= 0 &&
+	       hot <= (bottom && bottom_share > cold_share ? bottom_share : cold_share);
+}

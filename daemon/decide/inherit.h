@@ -43,4 +43,11 @@ void inherit_lay(const struct inherit_step *step, uint32_t nr, const struct inhe
 /* What a block of the output starts with; false: too little to be worth a record. */
 bool inherit_start(const struct inherit_heat *sum, double *score, double *counter, bool *stable);
 
+/*
+ * Is what such inputs become cold enough to go past the fast tier?  @hot: share of their blocks that are hot, below 0: not
+ * known.  @bottom: it goes to the last level, which is most of a database, and the coldest of it: its hot part comes
+ * back up as heirs.
+ */
+bool inherit_is_cold(double hot, double cold_share, double bottom_share, bool bottom);
+
 #endif

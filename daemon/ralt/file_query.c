@@ -260,6 +260,7 @@ void ralt_stats(const struct ralt *r, struct ralt_stats *out)
 	out->physical_limit = tune_physical_limit(&r->tune, &r->sizes, &r->config.tunables);
 	out->tunings = r->tune.tunings;
 	out->runs = r->run_count;
+	out->evicting = r->job.active && r->job.writes && r->job.plan.complete && !r->job.fresh;
 	out->forgotten_ranges = (uint32_t)r->forget.count;
 	for (uint32_t i = 0; i < r->run_count; i++) {
 		out->records += r->runs[i].footer.records;

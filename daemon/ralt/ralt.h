@@ -79,6 +79,7 @@ struct ralt_stats {
 	uint32_t runs;
 	uint32_t forgotten_ranges;
 	uint64_t bytes_on_disk;
+	bool evicting;		/* a complete merge is under way */
 };
 
 /*

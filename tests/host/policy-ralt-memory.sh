@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# RALT tracks 100 M blocks, 5 % of them hot, in less than 48 MiB
+# RALT tracks 100 M blocks, 5 % of them hot, in less than 48 MiB, and survives kill -9 in the middle of an eviction
 #
 # host: timeout=3600 long alone
 set -eu

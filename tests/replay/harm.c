@@ -14,7 +14,7 @@
  * usage: harm LOAD qlc|hdd [OPERATIONS]	prints "LOAD governed=OPS_PER_S janitor=… frozen=… …"; HARM_LOG=yes: what the loop says
  *
  *	LOAD	uniform-read uniform-mixed uniform-write hotspot-read hotspot-mixed all-hot-read all-hot-mixed scan
- *		warm-mixed (half as skewed as what is promoted for) turns-mixed (a hotspot and uniform by turns)
+ *		warm-mixed faint-mixed (less skewed than what is promoted for) turns-mixed (a hotspot and uniform by turns)
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -51,6 +51,7 @@ struct load {
 	{ "all-hot-mixed", 0.5, 1, FAST + FAST / 4 },
 	{ "scan", 0, 0, 0 },
 	{ "warm-mixed", 0.5, 0.2, FAST / 2 },
+	{ "faint-mixed", 0.5, 0.1, FAST / 2 },
 	{ "turns-mixed", 0.5, 0.95, FAST / 2 },
 };
 

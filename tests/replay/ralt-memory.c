@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Does RALT keep its memory bound?  Tracks BLOCKS blocks, a share of them hot, and prints
- * what is known, the time it took and the peak resident size.
+ * what is known, the time it took and the peak resident size.  Then a child opens the store with room for 80 % of
+ * them, and is killed (-9) in the middle of the eviction that this causes: all is known as before.
  *
  * usage: ralt-memory DIRECTORY BLOCKS HOT_SHARE [LIMIT_MIB]
  *
@@ -14,8 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "decide/prng.h"
 #include "ralt/ralt.h"
@@ -83,9 +87,12 @@ static double seconds(void)
 
 static double peak_mib(void)
 {
-	struct rusage u;
+	struct rusage u, child;
 
 	getrusage(RUSAGE_SELF, &u);
+	getrusage(RUSAGE_CHILDREN, &child);
+	if (child.ru_maxrss > u.ru_maxrss)
+		u = child;
 	return (double)u.ru_maxrss / 1024;
 }
 
@@ -99,6 +106,79 @@ static int verdict(const struct load *l, const struct ralt_stats *st, double lim
 	printf("stable by the sample: %.2f %% of the hot\n", 100 * st->hot / (double)l->hot);
 	printf("peak resident %.1f MiB of %.0f allowed\n", mib, limit_mib);
 	return mib <= limit_mib && hot >= 0.9 && cold <= 0.001 && tracked >= 0.95 ? 0 : 1;
+}
+
+static struct ralt *reopen(const struct ralt_config *c)
+{
+	struct ralt *r;
+	int err = ralt_open(&r, c);
+
+	if (!err)
+		return r;
+	fprintf(stderr, "ralt_open: %s\n", strerror(-err));
+	exit(1);
+}
+
+/* Counts what is there, which takes all of it once. */
+static void settle(struct ralt *r)
+{
+	while (ralt_work(r, 1000000) > 0)
+		;
+}
+
+/* The child: tells when an eviction has begun, goes on with it, and is killed. */
+static void evict_until_killed(struct load *l, struct ralt_config c, int told)
+{
+	struct ralt_stats st;
+	bool said = false;
+
+	c.tunables.physical_ratio *= 0.4;	/* it was twice what is there */
+	c.tunables.tracked_share = 0;
+	l->r = reopen(&c);
+	for (;;) {
+		int more = ralt_work(l->r, 100000);
+
+		ralt_stats(l->r, &st);
+		if (st.evicting && !said)
+			said = write(told, "x", 1) == 1;
+		if (more <= 0 && st.evictions)
+			_exit(1);	/* not killed in time */
+		if (!said && more <= 0)
+			touch(l, prng_below(&l->p, l->hot));
+	}
+}
+
+/* 0: killed in the middle of it. */
+static int kill_in_eviction(struct load *l, const struct ralt_config *c)
+{
+	int pipes[2], status;
+	char byte;
+	pid_t child;
+
+	if (pipe(pipes))
+		return 1;
+	child = fork();
+	if (!child)
+		evict_until_killed(l, *c, pipes[1]);
+	close(pipes[1]);
+	if (read(pipes[0], &byte, 1) == 1)
+		usleep((useconds_t)(l->blocks / 100));	/* 100 M: a second of several */
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	close(pipes[0]);
+	printf("killed in the middle of an eviction: %s\n", WIFSIGNALED(status) ? "yes" : "NO");
+	return !WIFSIGNALED(status);
+}
+
+static int after_kill(struct load *l, const struct ralt_config *c, double limit)
+{
+	struct ralt_stats st;
+	int bad = kill_in_eviction(l, c);
+
+	l->r = reopen(c);
+	settle(l->r);
+	ralt_stats(l->r, &st);
+	return verdict(l, &st, limit) || bad;
 }
 
 int main(int argc, char **argv)
@@ -132,5 +212,10 @@ int main(int argc, char **argv)
 	       (double)st.records_written / (double)st.accesses, (unsigned long long)st.hot_limit);
 	bad = verdict(&l, &st, limit);
 	err = ralt_close(l.r);
+	if (!err) {
+		fflush(stdout);
+		bad |= after_kill(&l, &c, limit);
+		err = ralt_close(l.r);
+	}
 	return bad || err;
 }

@@ -123,6 +123,19 @@ static void a_trace_of_heat_is_no_record(void **state)
 	assert_false(stable);
 }
 
+/* A twentieth is hot: too much for a stream to be cold, but for one to the last level, if that share is larger. */
+static void shares_say_what_is_cold(void **state)
+{
+	(void)state;
+	assert_false(inherit_is_cold(0.05, 0.01, 0.1, false));
+	assert_true(inherit_is_cold(0.05, 0.06, 0.1, false));
+	assert_true(inherit_is_cold(0.05, 0.01, 0.1, true));
+	assert_false(inherit_is_cold(0.05, 0.01, 0.04, true));
+	assert_true(inherit_is_cold(0.05, 0.06, 0.04, true));
+	assert_false(inherit_is_cold(-1, 1, 1, true));
+	assert_false(inherit_is_cold(0, -1, 1, true));	/* switched off */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +145,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_lost_or_made),
 		cmocka_unit_test(bounds_are_kept),
 		cmocka_unit_test(a_trace_of_heat_is_no_record),
+		cmocka_unit_test(shares_say_what_is_cold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

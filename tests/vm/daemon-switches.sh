@@ -30,11 +30,22 @@ vol_format
 vol_up stream_kb=0 janitor_high=1000 janitor_low=990 heat_sample=1
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=44 status=none
 
-# ---- drive: this volume, or not; by SIGHUP as well ----
+# ---- drive, drive_all: this volume, or not; by SIGHUP as well. log_level, lock_memory ----
+locked_kb() { sed -n 's/^VmLck:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$daemon/status; }
+configure
+sed -i 's/^tick_ms.*/&\ndrive_all = no\nlog_level = error\nlock_memory = no/' $CONF
+daemon_start
+sleep 3
+not_driven || die "driven in spite of drive_all = no"
+check_eq "locked memory, lock_memory = no" "$(locked_kb)" 0
+check_eq "what it says, log_level = error" "$(cat $LOG)" ""
+daemon_stop
 configure '[volume vol]' 'drive = no'
 daemon_start
 sleep 3
 not_driven || die "driven in spite of drive = no"
+[ "$(locked_kb)" -gt 0 ] || die "no memory is locked, in spite of lock_memory"
+logged "no volume is active yet" || die "nothing is said with the log level as it is"
 sed -i 's/^drive = no/drive = yes/' $CONF
 kill -HUP $daemon
 until_ "driven with drive = yes" driven
@@ -79,7 +90,7 @@ cmp -n $((44 << 20)) /dev/shm/data "$VOL" || die "data differ"
 daemon_stop
 pass "a tier to be left: nothing moves beside its evacuation, and again after it"
 
-# ---- files: followed, or not ----
+# ---- files: followed, or not; ... and what its own switches change ----
 vol_down
 vol_format
 vol_up stream_kb=0 heat_sample=1 janitor_high=1000 janitor_low=990
@@ -97,6 +108,38 @@ sleep 2
 ! said '"filesystems"' || die "files are followed in spite of files = no"
 daemon_stop
 pass "files"
+cp "$TERRACE_TREE/tests/data/rocksdb-LOG" $M/db/LOG
+for some in no yes; do
+	share=$([ $some = yes ] && echo 0.5 || echo 0.02)
+	configure 'evaluate = yes' 'files = yes' "ignore_compactions = $some" "database_logs = $some" "tail_share = $share" 'pin_share = 0.5'
+	: > $LOG
+	daemon_start
+	until_ "files are followed" logged "the files of $M are followed"
+	tables write 3 2 4
+	sync
+	until_ "the tables' places" at_least mapped 2
+	tails=$(number pinned_tails_blocks)
+	echo 3 > /proc/sys/vm/drop_caches
+	tables compact 3,4 13,14
+	sync
+	until_ "a compaction" at_least compactions 1
+	sleep 1
+	ignored=$(number ignored) logs=$(number databases_with_logs)
+	echo "ignore_compactions, database_logs = $some, tail_share = $share: $ignored reads ignored, $logs logs, tails of $tails blocks"
+	if [ $some = yes ]; then
+		[ "$ignored" -ge 10 ] || die "only $ignored reads of a compaction were ignored"
+		[ "$logs" -ge 1 ] || die "the database's log is not read"
+		[ "$tails" -ge 1000 ] || die "tails of $tails blocks, with half of two tables of 1024"
+	else
+		check_eq "ignored reads, ignore_compactions = no" "$ignored" 0
+		check_eq "logs read, database_logs = no" "$logs" 0
+		[ "$tails" -le 100 ] || die "tails of $tails blocks, with a fiftieth of two tables of 1024"
+	fi
+	daemon_stop
+	rm $M/db/*.ldb
+	sync
+done
+pass "ignore_compactions, database_logs, tail_share"
 
 # ---- ban_dead: until the marks are taken back nobody raises what a dead table held ----
 for ban in yes no; do
