@@ -140,3 +140,18 @@ u32 classify(const struct device *dev, const char **why)
 	free(folder);
 	return class;
 }
+
+bool classify_zoned(const struct device *dev)
+{
+	char *folder, *model;
+	bool zoned;
+
+	if (!dev->is_block)
+		return false;
+	folder = disk_folder(dev);
+	model = sysfs_line("%s/queue/zoned", folder);
+	zoned = model && !strcmp(model, "host-managed");
+	free(model);
+	free(folder);
+	return zoned;
+}

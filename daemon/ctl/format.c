@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <uuid/uuid.h>
 
+#include "classify.h"
 #include "format.h"
 #include "probe.h"
 #include "unfinished.h"
@@ -93,6 +94,11 @@ int format_refuse_data(const struct format *f, u32 nr)
 	char *found;
 	int r;
 
+	if (classify_zoned(&f->dev[nr])) {
+		ctl_error("%s is a zoned drive, which takes writes only in the order of its zones: it cannot be a tier",
+			  f->path[nr]);
+		return CTL_PROBLEM;
+	}
 	if (unfinished_device(&f->dev[nr], f->dev, f->nr_devices)) {
 		fprintf(stderr, "note: %s holds what is left of a volume whose making was stopped: it is made anew\n",
 			f->path[nr]);

@@ -197,9 +197,10 @@ void promote(struct engine *e)
 			go_on(e);
 		return;
 	}
+	/* What was read slowly before skew shows waits in the cache, which is bounded: its next read would be slow as well. */
 	e->held = false;
 	e->stats.held_by_governor++;
-	empty_cache(e);
+	e->fresh = 0;
 }
 
 bool promote_soon(struct engine *e, uint64_t block)

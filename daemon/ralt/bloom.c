@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Bloom filters by double hashing; see bloom.h. */
+/*
+ * Bloom filters; see bloom.h.  Each probe is mixed anew: steps of one width (double hashing) run together in the small
+ * filters of a page, and quadruple the false positives at 50 blocks.
+ */
 #include "ralt/bloom.h"
 
 #include "decide/prng.h"
@@ -29,9 +32,9 @@ static uint64_t bit_of(uint64_t hash, uint32_t count)
 
 void bloom_add(uint64_t *words, uint32_t count, uint32_t probes, uint64_t block)
 {
-	uint64_t hash = mix64(block ^ 0xa0761d6478bd642full), step = mix64(hash) | 1;
+	uint64_t hash = mix64(block ^ 0xa0761d6478bd642full);
 
-	for (uint32_t i = 0; i < probes; i++, hash += step) {
+	for (uint32_t i = 0; i < probes; i++, hash = mix64(hash)) {
 		uint64_t bit = bit_of(hash, count);
 
 		words[bit / 64] |= 1ull << (bit % 64);
@@ -40,11 +43,11 @@ void bloom_add(uint64_t *words, uint32_t count, uint32_t probes, uint64_t block)
 
 bool bloom_test(const uint64_t *words, uint32_t count, uint32_t probes, uint64_t block)
 {
-	uint64_t hash = mix64(block ^ 0xa0761d6478bd642full), step = mix64(hash) | 1;
+	uint64_t hash = mix64(block ^ 0xa0761d6478bd642full);
 
 	if (!count)
 		return false;
-	for (uint32_t i = 0; i < probes; i++, hash += step) {
+	for (uint32_t i = 0; i < probes; i++, hash = mix64(hash)) {
 		uint64_t bit = bit_of(hash, count);
 
 		if (!(words[bit / 64] >> (bit % 64) & 1))

@@ -4,7 +4,7 @@
  *
  * A filter per page has exactly the size its hot blocks need, known when the page
  * is full, so a run can be written in one pass.  20 bits a block give about one
- * false positive in 7,000 look-ups; a page without hot blocks has no filter.
+ * false positive in 14,000 look-ups; a page without hot blocks has no filter.
  */
 #ifndef RALT_BLOOM_H
 #define RALT_BLOOM_H

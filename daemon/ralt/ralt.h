@@ -111,7 +111,7 @@ int ralt_flush(struct ralt *r);
 /* Durable when it returns 0.  All ranges share one new generation. */
 int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count);
 
-/* From filters in memory: false positives of about 1 in 7,000, no false negatives. */
+/* From filters in memory: false positives of about 1 in 14,000 and run, no false negatives. */
 bool ralt_is_hot(const struct ralt *r, uint64_t block);
 
 /* Short ranges by filter, long ones by prefix sums corrected for duplicates. */

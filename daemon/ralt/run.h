@@ -26,7 +26,7 @@
 #include "ralt/bloom.h"
 
 #define RALT_RUN_MAGIC		0x3152544c41525254ull	/* "TRRALTR1" */
-#define RALT_RUN_VERSION	1u
+#define RALT_RUN_VERSION	2u	/* 1: filters with other probes */
 #define RALT_RUN_HEADER		4096u
 #define RALT_FOOTER_BYTES	4096u
 #define RALT_INDEX_ENTRY	16u

@@ -46,7 +46,7 @@ done
 
 # ---- passes in which each hot block comes once (decisions/policy-three-passes.md) ----
 for keys in hashed clustered; do
-	pass=$((fast * 50 / 95)) windows=20
+	pass=$((fast * 50 / 95)) windows=300
 	"$work/bin/trace" laps $keys $blocks 0.05 1 1 $((windows * pass)) >"$work/trace"
 	best=$("$work/bin/optimum" $blocks $fast 1 $((windows * pass)) $windows <"$work/trace" | tail -1 | sed 's/.* optimum=\([0-9.]*\).*/\1/')
 	replay laps load=trace heat=ralt accesses=$((windows * pass)) windows=$windows <"$work/trace"

@@ -21,6 +21,7 @@ refuse 2 "bad number of CPUs 'x'" scripts/vm --cpus x functional -- true
 refuse 2 'vtime mode has one CPU' scripts/vm --cpus 2 vtime -- true
 refuse 2 'option --colour not recognized' scripts/vm --colour functional -- true
 refuse 2 "bad --env" scripts/vm --env 1=2 functional -- true
+refuse 2 "bad --nvme 'big': MB or MB:zoned" scripts/vm --nvme big functional -- true
 refuse 2 "bad --allow" scripts/vm --allow '(' functional -- true
 refuse 2 "bad kernel version 'newest'" scripts/vm --kernel newest functional -- true
 refuse 125 'no installed kernel image matches 4.19 .*run: scripts/setup --kernel 4.19' scripts/vm --kernel 4.19 functional -- true

@@ -348,7 +348,11 @@ static void flush_cache(struct policy *p)
 	for (uint32_t i = 0; i < total && n < 4096; i++)
 		if (is_hot(p, p->cache.entries[i].block))
 			hot[n++] = p->cache.entries[i].block;
-	verdict = is_skewed(p) ? flush_decide(&p->flush_t, p->flush_t.run_blocks, n) : FLUSH_NOTHING;
+	p->fresh_in_cache = 0;
+	/* They wait, the oldest leaving, until skew shows. */
+	if (!is_skewed(p))
+		return;
+	verdict = flush_decide(&p->flush_t, p->flush_t.run_blocks, n);
 	if (verdict == FLUSH_PROMOTE) {
 		uint32_t fits = room(p);
 
@@ -365,7 +369,6 @@ static void flush_cache(struct policy *p)
 		for (uint32_t i = 0; i < n; i++)
 			recency_touch(&p->cache, hot[i]);
 	}
-	p->fresh_in_cache = 0;
 }
 
 static void slow_read(struct policy *p, uint64_t block)
@@ -374,6 +377,12 @@ static void slow_read(struct policy *p, uint64_t block)
 	    admit_first_sight(&p->admit_t, (uint64_t)p->shards.access.all, p->v->blocks,
 			      shards_reuse(&p->shards), p->v->fast_used, p->v->fast_total)) {
 		p->first_sight_promotions += raise_up(p, block, true);
+		while (p->cache.count && room(p)) {
+			uint64_t waited = p->cache.entries[0].block;
+
+			recency_forget(&p->cache, waited);
+			p->first_sight_promotions += raise_up(p, waited, true);
+		}
 		return;
 	}
 	if (!p->c.flush)

@@ -130,28 +130,40 @@ static void a_merge_promotes_what_it_meets(void **state)
 	sim_remove(s);
 }
 
-/* The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits. */
-static void the_pinning_threshold_climbs(void **state)
+/* The mean of three runs: where a search is at the moment is chance. */
+static double climbed(double from, double *hits)
 {
-	double hits[2];
+	double reached = 0;
 
-	(void)state;
-	for (int climbs = 0; climbs < 2; climbs++) {
+	*hits = 0;
+	for (int run = 0; run < 3; run++) {
 		struct sim *s = sim_create(BLOCKS, FAST);
 
+		s->prng.state = 42 + (uint64_t)run;
 		s->c.heat = HEAT_CLOCK;
-		s->c.tuning.mapper.pinning_threshold = climbs ? 0.1 : 0.05;	/* below climb.min: fixed */
+		s->c.tuning.mapper.pinning_threshold = from;
 		s->c.tuning.governor.epoch_ops = 10000;
 		s->c.tuning.governor.min_moved = 1e9;
 		sim_open(s);
-		assert_int_equal(s->e.climbs, climbs);
 		sim_hotspot(s, 200000, 4096, 0.9, 0.3);
-		hits[climbs] = hit_rate(s, 20000, 4096);
-		print_message("threshold %.3f hit rate %.3f\n", s->e.c.tuning.mapper.pinning_threshold, hits[climbs]);
-		assert_true(climbs == (s->e.c.tuning.mapper.pinning_threshold > 0.3));
+		*hits += hit_rate(s, 20000, 4096) / 3;
+		reached += s->e.c.tuning.mapper.pinning_threshold / 3;
 		sim_remove(s);
 	}
-	assert_true(hits[1] > hits[0] + 0.02);
+	print_message("threshold %.3f hit rate %.3f\n", reached, *hits);
+	return reached;
+}
+
+/* The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits. */
+static void the_pinning_threshold_climbs(void **state)
+{
+	double fixed, climbing;
+
+	(void)state;
+	/* Below climb.min it is fixed. */
+	assert_near(climbed(0.05, &fixed), 0.05, 1e-9);
+	assert_true(climbed(0.1, &climbing) > 0.3);
+	assert_true(climbing > fixed + 0.02);
 }
 
 /* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */

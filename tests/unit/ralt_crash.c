@@ -260,7 +260,7 @@ static void forgotten_ranges_agree_with_an_array(void **state)
 		assert_int_equal(forget_generation(&f, i), want[i] > 390 ? want[i] : 0);
 }
 
-/* 20 bits a block: about 1 false positive in 7,000; 4 bits: many. */
+/* 20 bits a block: about 1 false positive in 14,000; 4 bits: many. */
 static void blooms_err_as_seldom_as_they_should(void **state)
 {
 	(void)state;
@@ -282,12 +282,33 @@ static void blooms_err_as_seldom_as_they_should(void **state)
 	assert_false(bloom_test(NULL, 0, 3, 1));
 }
 
+/* Those of pages are small: 50 hot blocks, 20 bits each, 12 probes: (1 - e^(-12 * 50 / 1024))^12 = 1 in 16,000. */
+static void small_blooms_err_no_more_often(void **state)
+{
+	uint32_t count = bloom_words(50, 20), probes = bloom_probes(20);
+	uint64_t words[16];
+	int wrong = 0;
+
+	(void)state;
+	assert_int_equal(count, 16);
+	for (uint64_t f = 0; f < 500; f++) {
+		memset(words, 0, sizeof(words));
+		for (uint64_t i = 0; i < 50; i++)
+			bloom_add(words, count, probes, f * 100000 + i * 20);
+		for (uint64_t i = 0; i < 2000; i++)
+			wrong += bloom_test(words, count, probes, f * 100000 + 50000 + i);
+	}
+	print_message("%d of 1000000 false positives\n", wrong);
+	assert_true(wrong < 120);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_flipped_byte_is_noticed),
 		cmocka_unit_test(forgotten_ranges_agree_with_an_array),
 		cmocka_unit_test(blooms_err_as_seldom_as_they_should),
+		cmocka_unit_test(small_blooms_err_no_more_often),
 		cmocka_unit_test(another_volumes_heat_is_not_used),
 		cmocka_unit_test(kill_9_loses_no_more_than_the_buffer),
 		cmocka_unit_test(damaged_files_are_set_aside),

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Emulated NVMe drives: their class by what they say of themselves, their SMART log in terraced's account, a zoned one refused.
+# vm: mode=functional memory=2G timeout=300 build=daemon,orders nvme=64,640,128:zoned
+# shellcheck disable=SC2119,SC2154
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
+
+need nvme
+until_ "the drives" test -b /dev/nvme2n1
+zoned=/dev/nvme2n1 fast=/dev/nvme0n1 back=/dev/nvme1n1
+# which controller is which number is up to the order of probing
+for disk in /dev/nvme?n1; do
+	if [ "$(cat "/sys/block/${disk##*/}/queue/zoned")" != none ]; then zoned=$disk
+	elif [ "$(sectors "$disk")" = $((64 * 2048)) ]; then fast=$disk
+	else back=$disk; fi
+done
+export VOL_DRIVES=("$fast" "$back")
+
+# ---- classes ----
+terracectl create vol --dry-run --tier "$fast" --tier "hdd=$back" > /dev/shm/said 2>&1 || { cat /dev/shm/said; die "create --dry-run"; }
+grep -q "$fast is taken for nvme: an NVMe drive" /dev/shm/said || { cat /dev/shm/said; die "no class proposed"; }
+expect_fail "$zoned is a zoned drive, which takes writes only in the order of its zones" terracectl create vol --dry-run --tier "$fast" --tier "$zoned"
+expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:slots:atomic=$fast" --tier "hdd:shelves:atomic=$zoned"
+pass "classes"
+
+# ---- what the drive itself has counted, and how full it says it is ----
+cat > "$CONF" <<-EOF
+	[daemon]
+	state_directory = /dev/shm/state
+	socket = /dev/shm/socket
+	[policy]
+	endurance.drive_writes_per_day = 1
+EOF
+dd if=/dev/zero of="$back" bs=1M count=40 oflag=direct status=none
+vol_format --tier "nvme:slots:atomic=$fast" --tier "qlc:shelves:atomic=$back"
+vol_up stream_kb=0
+daemon_start
+told() { [ "$(number drive_written_bytes)" ] && [ "$(grep -c drive_written_bytes /dev/shm/status)" = 2 ]; }
+until_ "both drives tell what they have written" told
+most=$(sed -n 's/^ *"drive_written_bytes": *\([0-9]*\).*/\1/p' /dev/shm/status | sort -n | tail -1)
+[ "$most" -ge $((40 << 20)) ] && [ "$most" -lt $((200 << 20)) ] || die "the drive is said to have written $most bytes, of 40 MiB and the metadata"
+check_eq "percentage used" "$(number drive_percent_used)" 0
+check_eq "critical warning" "$(number drive_critical_warning)" 0
+dd if=/dev/urandom of="$VOL" bs=1M count=16 oflag=direct status=none
+dd if="$VOL" of=/dev/null bs=1M count=16 iflag=direct status=none
+daemon_stop
+vol_down
+vol_check
+pass "emulated drives have written $most bytes"
