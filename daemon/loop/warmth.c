@@ -159,6 +159,15 @@ static int see(void *ctx, const struct ralt_heat *heat)
 	return 0;
 }
 
+/* They cost a walk through RALT's sample, and change slowly: one walk between two calls of warmth_work(). */
+static void take_quartiles(struct warmth *w, double *out)
+{
+	if (!w->knows_quartiles)
+		ralt_quartiles(w->ralt, w->quartiles);
+	w->knows_quartiles = true;
+	memcpy(out, w->quartiles, sizeof(w->quartiles));
+}
+
 int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_region *out)
 {
 	struct look look = { .out = out, .first = region * REGION_BLOCKS };
@@ -170,7 +179,7 @@ int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_re
 	memset(&out->hot, 0, sizeof(out->hot));
 	if (w->kind == HEAT_RALT) {
 		if (levels)
-			ralt_quartiles(w->ralt, look.quartiles);
+			take_quartiles(w, look.quartiles);
 		return ralt_scan(w->ralt, look.first, REGION_BLOCKS, !levels, see, &look);
 	}
 	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
@@ -283,6 +292,7 @@ void warmth_work(struct warmth *w, double fill, struct prng *prng)
 		mapper_refresh(&w->mapper, &w->tuning->mapper, &w->tracker, prng);
 	if (w->kind != HEAT_RALT)
 		return;
+	w->knows_quartiles = false;
 	ralt_fill(w->ralt, fill);
 	if (ralt_work(w->ralt, MERGE_RECORDS) < 0)
 		w->errors++;

@@ -29,6 +29,8 @@ struct warmth {
 	enum heat_kind kind;
 	const struct tuning *tuning;
 	struct ralt *ralt;
+	double quartiles[3];	/* of its scores, when they were last looked up */
+	bool knows_quartiles;
 	struct tracker tracker;
 	struct mapper mapper;
 	struct buckets buckets;
