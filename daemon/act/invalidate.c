@@ -34,6 +34,7 @@
 #define RING	16384u	/* ranges; a power of two */
 #define BATCH	1024u
 #define TRIES	3	/* freed in the background: a moment later */
+#define SETTLED	255	/* as `tries`: all of it was free; or the trim was refused, and would be again */
 #define BLOCK	4096u
 #define LEAST	(16u << 20)	/* free extents of more are looked at in any case: ext4 allows no more than a group */
 
@@ -113,7 +114,7 @@ static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t n
 		}
 		got = trim(fd, from, bytes, again ? 0 : bytes < LEAST ? bytes : LEAST);
 		for (uint32_t k = first; k < n; k++)
-			item[k].tries = got >= 0 && (uint64_t)got < bytes ? item[k].tries + 1 : TRIES + 1;
+			item[k].tries = got >= 0 && (uint64_t)got < bytes ? item[k].tries + 1 : SETTLED;
 		pthread_mutex_lock(&i->lock);
 		i->counts.trims++;
 		if (got < 0) {
@@ -171,13 +172,13 @@ static void settle(struct invalidate *i, uint32_t nr)
 	for (uint32_t k = 0; k < nr; k++) {
 		struct item *one = &i->batch[k];
 
-		if (one->tries <= TRIES && one->tries && i->head - i->done < RING) {
+		if (one->tries && one->tries <= TRIES && i->head - i->done < RING) {
 			i->counts.again++;
 			one->at_ns = now;
 			i->ring[i->head++ % RING] = *one;
 			one->banned = false;	/* not taken back yet */
-		} else if (one->tries <= TRIES) {
-			i->counts.left++;
+		} else if (one->tries != SETTLED) {
+			i->counts.left++;	/* in use after all, or nobody could ask */
 		}
 		i->ring[(i->taken + k) % RING] = *one;
 	}

@@ -81,7 +81,7 @@ void governor_judge(struct governor *g, const struct governor_tunables *t,
 		    const struct governor_epoch *e)
 {
 	bool paid = e->saved_ns >= t->min_return * e->spent_ns;
-	bool regret = e->regretted > t->max_regret * e->demoted;
+	bool regret = e->regretted > (e->chance + t->max_regret * (1 - e->chance)) * e->demoted;
 	bool costly = is_costly(t, e, 1);
 
 	g->epochs++;

@@ -7,7 +7,8 @@
  *	promotions	must have repaid: hits on promoted blocks * time saved by each
  *			>= min_return * time the moves kept the drives busy
  *	demotions	must not have been in vain: at most max_regret of the blocks that
- *			went down were read again.  When everything is hot, all of them are.
+ *			went down were read again.  When everything is hot, all of them are.  Where the load is skewed
+ *			they may be read as much as all that lies there: a scan blames no choice.
  *	room		must not cost more than it gains: what making it took beyond what it would without keeping
  *			hot blocks, against the hits that an LRU of this size (the ghost cache) would not have had.
  *			Below max_overhead of the users' own time it is not looked at.
@@ -53,6 +54,7 @@ struct governor_epoch {
 	double spent_ns;	/* drives busy with promotions */
 	double demoted;
 	double regretted;
+	double chance;		/* of all that lies below, the share that was read under skew, at most 1 */
 	double overhead_ns;	/* drives busy with demotions, beyond what they would be if nothing were kept */
 	double gained_ns;	/* by hits that an LRU would not have had; below 0: it would have had more */
 	double user_ns;		/* of the users' reads and writes */

@@ -7,6 +7,8 @@
 
 #include "decide/prng.h"
 
+#define EPOCHS		8192u		/* what a slot can tell apart */
+#define LATELY		8u		/* epochs after which a read says nothing against a move */
 #define SALT	0x7265706179ull		/* samples other blocks than the ghost cache does */
 
 size_t repay_bytes(uint32_t slots)
@@ -47,7 +49,7 @@ void repay_moved(struct repay *r, uint64_t block, enum repay_way way)
 
 	if (!s)
 		return;
-	*s = (struct repay_slot){ .block = block & ((1ull << 48) - 1), .way = way };
+	*s = (struct repay_slot){ .block = block & ((1ull << 48) - 1), .way = way, .epoch = r->epoch };
 	if (way == REPAY_UP)
 		r->counts.up += weight(r);
 	else
@@ -62,7 +64,7 @@ void repay_read(struct repay *r, uint64_t block)
 		return;
 	if (s->way == REPAY_UP)
 		r->counts.up_hits += weight(r);
-	else if (!s->seen)
+	else if (!s->seen && (r->epoch - s->epoch) % EPOCHS < LATELY)
 		r->counts.down_reads += weight(r);
 	s->seen = 1;
 }
@@ -72,5 +74,6 @@ struct repay_counts repay_take(struct repay *r)
 	struct repay_counts counts = r->counts;
 
 	r->counts = (struct repay_counts){ 0 };
+	r->epoch = (r->epoch + 1) % EPOCHS;
 	return counts;
 }

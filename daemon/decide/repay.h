@@ -23,13 +23,14 @@ struct repay_slot {
 	uint64_t block : 48;
 	uint64_t way : 2;
 	uint64_t seen : 1;	/* read since it moved */
+	uint64_t epoch : 13;	/* when it moved */
 };
 
 struct repay_counts {
 	double up;		/* blocks moved */
 	double up_hits;		/* reads of them since */
 	double down;
-	double down_reads;	/* blocks that were read again, each counted once */
+	double down_reads;	/* blocks that were read again within some epochs, each counted once */
 };
 
 struct repay {
@@ -37,6 +38,7 @@ struct repay {
 	uint64_t mask;
 	uint64_t threshold;	/* hashes below it are in the sample */
 	struct repay_counts counts;
+	uint32_t epoch;
 };
 
 size_t repay_bytes(uint32_t slots);
@@ -47,7 +49,7 @@ int repay_init(struct repay *r, uint32_t slots, double rate, void *mem, size_t b
 void repay_moved(struct repay *r, uint64_t block, enum repay_way way);
 void repay_read(struct repay *r, uint64_t block);
 
-/* What happened since the last call; the slots stay. */
+/* What happened since the last call, which ends an epoch; what went up still repays in the next. */
 struct repay_counts repay_take(struct repay *r);
 
 #endif

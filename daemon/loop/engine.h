@@ -172,6 +172,7 @@ struct engine {
 	double spent_ns;		/* by promotions, this epoch of the governor */
 	double room_ns, plain_ns;	/* by demotions; what they would be if nothing were kept */
 	struct port_state judged;	/* when that epoch began */
+	uint64_t judged_slow_reads;
 	struct budget budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
 	bool told_worn[TERRACE_MAX_RESULT_TIERS];

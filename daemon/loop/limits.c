@@ -99,6 +99,21 @@ static bool is_lost(const struct engine *e)
 	return governor_lost(&e->governor, &e->c.tuning.governor, &epoch);
 }
 
+/*
+ * Of what lies below, the share that was read since the last judgement if each block was read at most once.  Under a load
+ * without skew that is no scan: no choice is a good one.
+ */
+static double read_below(struct engine *e)
+{
+	double reads = (double)(e->stats.slow_reads - e->judged_slow_reads) / (e->port->slow_always ? 1 : e->port->sampling);
+	double below = (double)hear_mapped(e) - (double)e->fast_used;
+
+	e->judged_slow_reads = e->stats.slow_reads;
+	if (!hear_skewed(e))
+		return 0;
+	return reads < below ? reads / below : 1;
+}
+
 static void judge(struct engine *e)
 {
 	struct repay_counts c = repay_take(&e->repay);
@@ -107,7 +122,7 @@ static void judge(struct engine *e)
 		.promoted = c.up, .demoted = c.down,
 		.saved_ns = c.up_hits * (saved > 0 ? saved : 0) / e->port->sampling,
 		.regretted = c.down_reads / (e->port->slow_always ? 1 : e->port->sampling),
-		.spent_ns = e->spent_ns, .skewed = hear_skewed(e),
+		.chance = read_below(e), .spent_ns = e->spent_ns, .skewed = hear_skewed(e),
 	};
 
 	if (epoch.regretted > epoch.demoted)

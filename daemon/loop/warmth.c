@@ -197,33 +197,15 @@ struct worth {
 	uint64_t first;
 };
 
-static struct inherit_heat worth_of(const struct ralt_heat *heat)
-{
-	return (struct inherit_heat){
-		.score = (float)heat->score, .stable = heat->stable ? (float)heat->score : 0,
-		.counter = (float)(heat->score * heat->counter),
-	};
-}
-
 static int see_worth(void *ctx, const struct ralt_heat *heat)
 {
 	struct worth *w = ctx;
 
-	w->out[heat->block - w->first] = worth_of(heat);
+	w->out[heat->block - w->first] = (struct inherit_heat){
+		.score = (float)heat->score, .stable = heat->stable ? (float)heat->score : 0,
+		.counter = (float)(heat->score * heat->counter),
+	};
 	return 0;
-}
-
-/* A scan does not see what is still in the buffer; of blocks in its sample RALT knows that, too. */
-static int worth_ralt(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out)
-{
-	struct worth ctx = { out, first };
-	int err = ralt_scan(w->ralt, first, count, false, see_worth, &ctx);
-	struct ralt_heat heat;
-
-	for (uint64_t i = 0; i < count; i++)
-		if (ralt_known(w->ralt, first + i, &heat))
-			out[i] = worth_of(&heat);
-	return err < 0 ? err : 0;
 }
 
 int warmth_worth(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out)
@@ -231,9 +213,13 @@ int warmth_worth(struct warmth *w, uint64_t first, uint64_t count, struct inheri
 	const struct heat heat = {
 		.kind = w->kind, .tracker = &w->tracker, .mapper = &w->mapper, .recency = &w->recency,
 	};
+	struct worth ctx = { out, first };
 
-	if (w->kind == HEAT_RALT)
-		return worth_ralt(w, first, count, out);
+	if (w->kind == HEAT_RALT) {
+		int err = ralt_scan(w->ralt, first, count, false, see_worth, &ctx);
+
+		return err < 0 ? err : 0;
+	}
 	for (uint64_t i = 0; i < count; i++) {
 		int level = heat_level(&heat, first + i, 0);
 

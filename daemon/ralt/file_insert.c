@@ -54,25 +54,24 @@ static int by_block_and_time(const void *a, const void *b)
 	return x->tick < y->tick ? -1 : x->tick > y->tick;
 }
 
-/* Sorts the buffer and folds each block's accesses into its last record. */
-static void settle_buffer(struct ralt *r)
+uint32_t store_fold(const struct ralt_judge *judge, struct ralt_record *record, uint32_t nr)
 {
 	uint32_t kept = 0;
 
-	if (!r->buffered)
-		return;
-	qsort(r->buffer, r->buffered, sizeof(*r->buffer), by_block_and_time);
-	for (uint32_t i = 1; i < r->buffered; i++) {
-		struct ralt_record *last = &r->buffer[kept];
+	if (!nr)
+		return 0;
+	qsort(record, nr, sizeof(*record), by_block_and_time);
+	for (uint32_t i = 1; i < nr; i++) {
+		struct ralt_record *last = &record[kept];
 
-		if (last->block == r->buffer[i].block) {
-			ralt_record_merge(&r->judge, &r->buffer[i], last);
-			*last = r->buffer[i];
+		if (last->block == record[i].block) {
+			ralt_record_merge(judge, &record[i], last);
+			*last = record[i];
 		} else {
-			r->buffer[++kept] = r->buffer[i];
+			record[++kept] = record[i];
 		}
 	}
-	r->buffered = kept + 1;
+	return kept + 1;
 }
 
 static int write_buffer(struct ralt *r, struct run_writer *w)
@@ -118,7 +117,7 @@ int store_flush(struct ralt *r)
 	int err;
 
 	store_tune(r);
-	settle_buffer(r);
+	r->buffered = store_fold(&r->judge, r->buffer, r->buffered);
 	if (!r->buffered)
 		return store_commit(r);
 	if (r->run_count == RALT_RUNS_MAX)

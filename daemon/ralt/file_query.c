@@ -3,8 +3,8 @@
  * What the policies ask.
  *
  * Filters and prefix sums answer from memory.  A scan reads the pages of the range from
- * every run and merges them; a damaged run met on the way is set aside and the
- * scan goes on without it.
+ * every run and merges them with what is still in the buffer, which on a small fast tier is most of what
+ * is known; a damaged run met on the way is set aside and the scan goes on without it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -139,9 +139,46 @@ static int range_next(void *ctx, struct ralt_record *record)
 	}
 }
 
+struct buffer_source {
+	struct ralt_record *record;	/* each block once */
+	uint32_t nr;
+	uint32_t next;
+};
+
+static int buffer_next(void *ctx, struct ralt_record *record)
+{
+	struct buffer_source *s = ctx;
+
+	if (s->next == s->nr)
+		return 0;
+	*record = s->record[s->next++];
+	return 1;
+}
+
+/* A copy: the buffer itself stays in the order of arrival until it is full. */
+static int take_buffered(const struct ralt *r, uint64_t first, uint64_t end, struct buffer_source *s)
+{
+	uint32_t nr = 0;
+
+	*s = (struct buffer_source){ 0 };
+	for (uint32_t i = 0; i < r->buffered; i++)
+		nr += r->buffer[i].block >= first && r->buffer[i].block < end;
+	if (!nr)
+		return 0;
+	s->record = malloc(nr * sizeof(*s->record));
+	if (!s->record)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->buffered; i++)
+		if (r->buffer[i].block >= first && r->buffer[i].block < end)
+			s->record[s->nr++] = r->buffer[i];
+	s->nr = store_fold(&r->judge, s->record, s->nr);
+	return 0;
+}
+
 struct scan {
 	struct range_source sources[RALT_RUNS_MAX];
-	struct merge_source merge_sources[RALT_RUNS_MAX];
+	struct buffer_source buffered;		/* the newest source */
+	struct merge_source merge_sources[RALT_RUNS_MAX + 1];
 	struct merge merge;
 	uint8_t *pages;
 };
@@ -149,7 +186,7 @@ struct scan {
 static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t end)
 {
 	s->pages = malloc((size_t)r->run_count * 65536 + 1);
-	if (!s->pages)
+	if (!s->pages || take_buffered(r, first, end, &s->buffered))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->run_count; i++) {
 		const struct ralt_run *run = &r->runs[i];
@@ -162,7 +199,14 @@ static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t e
 		};
 		s->merge_sources[i] = (struct merge_source){ range_next, &s->sources[i] };
 	}
-	return merge_begin(&s->merge, &r->judge, &r->forget, s->merge_sources, r->run_count);
+	s->merge_sources[r->run_count] = (struct merge_source){ buffer_next, &s->buffered };
+	return merge_begin(&s->merge, &r->judge, &r->forget, s->merge_sources, r->run_count + 1);
+}
+
+static void end_scan(struct scan *s)
+{
+	free(s->pages);
+	free(s->buffered.record);
 }
 
 static struct ralt_heat heat_of(const struct ralt *r, const struct ralt_record *record)
@@ -174,17 +218,6 @@ static struct ralt_heat heat_of(const struct ralt *r, const struct ralt_record *
 		.stable = ralt_is_stable(&r->judge, record),
 		.hot = ralt_is_hot_record(&r->judge, record),
 	};
-}
-
-bool ralt_known(const struct ralt *r, uint64_t block, struct ralt_heat *out)
-{
-	const struct ralt_record *known;
-
-	if (!r->sample_complete || !sample_wants(&r->sample, block))
-		return false;
-	known = sample_find(&r->sample, block);
-	*out = known ? heat_of(r, known) : (struct ralt_heat){ .block = block };
-	return true;
 }
 
 static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t *next,
@@ -215,12 +248,12 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 
 	if (!s)
 		return -ENOMEM;
+	s->buffered.record = NULL;
 	do {
 		got = begin_scan(r, s, first, end);
 		if (!got)
 			got = each_record(r, s, hot_only, &first, see, ctx);
-		if (s->pages)
-			free(s->pages);
+		end_scan(s);
 		if (got != -EBADMSG)
 			break;
 		/* The job may be reading the run that goes. */

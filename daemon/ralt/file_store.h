@@ -84,6 +84,8 @@ void store_drop_run(struct ralt *r, uint32_t at, int err);
 /* file_insert.c */
 void store_set_time(struct ralt *r);
 int store_flush(struct ralt *r);
+/* Sorts records and folds those of each block into its last one; how many are left. */
+uint32_t store_fold(const struct ralt_judge *judge, struct ralt_record *record, uint32_t nr);
 
 /* file_merge.c */
 int job_begin_planned(struct ralt *r);

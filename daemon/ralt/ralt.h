@@ -121,15 +121,12 @@ double ralt_hot_size(const struct ralt *r, uint64_t first, uint64_t count);
 double ralt_hot_estimate(const struct ralt *r, uint64_t first, uint64_t count);
 
 /*
- * Lists the blocks of a range with a record (or the hot ones only), ascending.  Stops when @see
- * returns nonzero and returns that.
+ * Lists the blocks of a range with a record (or the hot ones only), ascending, whether that has been written out or
+ * not.  Stops when @see returns nonzero and returns that.
  */
 typedef int (*ralt_see_fn)(void *ctx, const struct ralt_heat *heat);
 int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 	      ralt_see_fn see, void *ctx);
-
-/* What is known of one block from memory alone: false: that takes a scan.  Score 0: no record. */
-bool ralt_known(const struct ralt *r, uint64_t block, struct ralt_heat *out);
 
 /*
  * From the next tuning on, also calls hot the blocks with the highest scores, up to @share of

@@ -108,6 +108,27 @@ static void a_lost_epoch_ends_early(void **state)
 	assert_false(governor_lost(&g, &t, &e));	/* nothing moves any more */
 }
 
+/* What went down is read again, but so is all that lies there: another choice would have been read as well. */
+static void a_scan_is_no_regret(void **state)
+{
+	struct governor_tunables t;
+	struct governor_epoch e = good;
+	struct governor g;
+
+	(void)state;
+	tunable_defaults(&governor_tunable_table, &t);
+	governor_init(&g);
+	e.regretted = e.demoted;
+	e.chance = 1;
+	governor_judge(&g, &t, &e);
+	assert_int_equal(g.down.reason, GOVERNOR_FREE);
+	/* a tenth of what lies there was read, but three of five of those that went down */
+	e.regretted = 600;
+	e.chance = 0.1;
+	governor_judge(&g, &t, &e);
+	assert_int_equal(g.down.reason, GOVERNOR_REGRET);
+}
+
 static void says_why(void **state)
 {
 	struct governor_tunables t;
@@ -185,9 +206,20 @@ static void counts_hits_and_regrets(void **state)
 	assert_near(c.down, 1, 1e-6);
 	assert_near(c.down_reads, 1, 1e-6);
 	repay_read(&r, 5);	/* it still repays in the next epoch */
+	repay_moved(&r, 8, REPAY_DOWN);
 	c = repay_take(&r);
 	assert_near(c.up, 0, 0);
 	assert_near(c.up_hits, 1, 1e-6);
+	assert_near(c.down, 1, 1e-6);
+	repay_moved(&r, 9, REPAY_DOWN);
+	for (int i = 0; i < 6; i++)
+		repay_take(&r);
+	repay_read(&r, 9);
+	c = repay_take(&r);
+	assert_near(c.down_reads, 1, 1e-6);
+	repay_read(&r, 8);	/* but this is no regret: it has been down there for long */
+	c = repay_take(&r);
+	assert_near(c.down_reads, 0, 0);
 	free(mem);
 }
 
@@ -219,6 +251,7 @@ int main(void)
 		cmocka_unit_test(unpaid_promotions_rest_ever_longer),
 		cmocka_unit_test(room_that_costs_more_than_it_gains_stops),
 		cmocka_unit_test(a_lost_epoch_ends_early),
+		cmocka_unit_test(a_scan_is_no_regret),
 		cmocka_unit_test(says_why),
 		cmocka_unit_test(governor_tunables_change_the_outcome),
 		cmocka_unit_test(counts_hits_and_regrets),

@@ -1,89 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files of a table-writing database, followed from below: compactions, deaths, and what a dead file leaves behind, trimmed; ext4 and xfs.
-# vm: mode=functional memory=2G timeout=600 build=daemon long
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
+M=/dev/shm/m
+. "$TERRACE_TREE/tests/vm/files.bash"
 
 need_cmd python3 mkfs.ext4 mkfs.xfs xfs_io
-PATH=$TERRACE_TREE/build:$PATH in_ram terraced
-LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m
-daemon=
-trap 'cp $LOG $STATUS "$OUT/" 2> /dev/null || true' EXIT
-
-answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
-number() { answers && sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
-is() { [ "$(number "$1")" -eq "$2" ]; }
-reads() { answers && awk '/"reads_told"/ { gsub(/[^0-9]/, ""); n += $0 } END { print n }' $STATUS; }
+reads() { answers && awk '/"reads_told"/ { gsub(/[^0-9]/, ""); n += $0 } END { print n }' /dev/shm/status; }
 reads_grown() { [ "$(reads)" -ge "$1" ]; }
-at_least() { [ "$(number "$1")" -ge "$2" ]; }
-logged() { grep -qE -e "$1" $LOG; }
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 400; tries++)); do
-		if "$@"; then return; fi
-		kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
-		sleep 0.2
-	done
-	tail -20 $LOG
-	sed -n '/"files"/,$p' $STATUS
-	die "$what: never"
-}
-tables() { python3 "$TERRACE_TREE/tests/vm/tables.py" $M/db "$@"; }
-
-configure() {
-	cat > $CONF <<-TEXT
-		[daemon]
-		state_directory = /dev/shm/state
-		socket = /dev/shm/socket
-		[policy]
-		files = yes
-		dead_wait_ms = 200
-		evaluate = yes
-		# as if the fast tier were full, and whatever a compaction reads cold
-		admit.fill = 0
-		cold_share = 1
-	TEXT
-}
+# as if the fast tier were full, and whatever a compaction reads cold
+configure() { follows 'evaluate = yes' 'admit.fill = 0' 'cold_share = 1'; }
 rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$TERRACE_TREE/packaging/terraced.service" | tr '[:upper:]' '[:lower:]' | sed 's/ \?cap_/,+/g; s/^,//')
-follow() {
-	: > $LOG
-	# no more rights than its unit gives
-	LD_LIBRARY_PATH=$RAM/lib setpriv --bounding-set="-all,$rights" --inh-caps=-all "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
-	daemon=$!
-	until_ "files are followed" logged "the files of $M are followed"
-}
-stop() {
-	kill $daemon
-	wait $daemon || die "terraced ends with $?"
-}
 used() {
 	vol_message commit
 	vol_tier 0 used | cut -d/ -f1
 }
 at_most_used() { [ "$(used)" -le "$1" ]; }
-make_fs() {
-	# no room is trimmed but what died
-	if [ "$1" = ext4 ]; then
-		mkfs.ext4 -q -E nodiscard,lazy_itable_init=0 "$VOL"
-	else
-		mkfs.xfs -qfK "$VOL"
-	fi
-}
-check_fs() {
-	if [ "$1" = ext4 ]; then
-		fsck.ext4 -fn "$VOL" > /dev/shm/fsck 2>&1 || { cat /dev/shm/fsck; die "fsck"; }
-	else
-		xfs_repair -n "$VOL" > /dev/shm/fsck 2>&1 || { cat /dev/shm/fsck; die "xfs_repair"; }
-	fi
-}
 sums() { (cd $M/db && md5sum "$@") >> /dev/shm/sums; }
 
-mkdir -p $M
-modprobe -q xfs || true
 vol_ram 448 256
 for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	vol_format
@@ -93,7 +32,8 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	mkdir $M/db
 	rm -f /dev/shm/sums
 	configure
-	follow
+	# no more rights than its unit gives
+	follow setpriv --bounding-set="-all,$rights" --inh-caps=-all
 
 	# ---- a compaction: two tables into two, which take their place ----
 	tables write 1 3 4
@@ -108,7 +48,7 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	until_ "a compaction's reads are ignored" at_least ignored $((ignored + 10))
 	sums 000011.ldb 000012.ldb
 	until_ "a compaction" is compactions 1
-	logged "compaction: 000001.ldb 000002.ldb -> 000011.ldb 000012.ldb" || { grep compaction: $LOG; die "another compaction"; }
+	logged "compaction: 000001.ldb 000002.ldb -> 000011.ldb 000012.ldb" || { grep compaction: "$LOG"; die "another compaction"; }
 	until_ "8 MiB trimmed" at_least trimmed_bytes $((8 << 20))
 	sync
 	until_ "hardly more room taken than the $before blocks of before" at_most_used $((before + 256))
@@ -118,8 +58,8 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	until_ "heat is passed on" is bequests 1
 	until_ "both outputs were sent past the fast tier" at_least cold_streams 2
 	until_ "tails are kept" at_least pinned_tails_blocks 32
-	printf '%s = no\n' inherit_heat pin_tails cold_streams >> $CONF
-	kill -HUP $daemon
+	printf '%s = no\n' inherit_heat pin_tails cold_streams >> "$CONF"
+	kill -HUP "$daemon"
 	until_ "tails are let go" is pinned_tails_blocks 0
 	cold=$(number cold_streams)
 	pass "$fs: heat is passed on, $cold streams are cold, tails are kept; all until SIGHUP"
@@ -181,7 +121,7 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 
 	# ---- nothing else was touched, nothing is kept open ----
 	umount $M
-	stop
+	daemon_stop
 	check_fs "$fs"
 	echo 3 > /proc/sys/vm/drop_caches
 	mount "$VOL" $M

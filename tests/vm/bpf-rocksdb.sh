@@ -1,33 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # An unmodified RocksDB on a volume: its compactions as seen from below, beside its own log; what the fast tier holds with and without trims.
-# vm: mode=functional memory=3G timeout=900 build=daemon long
+# vm: mode=functional memory=3G timeout=900 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
+M=/dev/shm/m
+. "$TERRACE_TREE/tests/vm/files.bash"
 
 need_cmd python3 mkfs.ext4 mkfs.xfs db_bench
-PATH=$TERRACE_TREE/build:$PATH in_ram terraced db_bench
-LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m
+PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
 KEYS=${KEYS:-50000}
-daemon=
-trap 'cp $LOG $STATUS $M/db/LOG "$OUT/" 2> /dev/null || true' EXIT
+trap 'cp $LOG /dev/shm/status $M/db/LOG "$OUT/" 2> /dev/null || true' EXIT
 
-answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
-number() { answers && sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 400; tries++)); do
-		if "$@"; then return; fi
-		kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
-		sleep 0.2
-	done
-	tail -20 $LOG
-	die "$what: never"
-}
-followed() { grep -q "the files of $M are followed" $LOG; }
 settled() {
 	local before
 	before=$(number trims)
@@ -39,24 +26,13 @@ settled() {
 run() {
 	local fs=$1 trim=$2
 	shift 2
-	cat > $CONF <<-TEXT
-		[daemon]
-		state_directory = /dev/shm/state-$fs-$trim
-		socket = /dev/shm/socket
-		[policy]
-		files = yes
-		trim_dead = $trim
-		dead_wait_ms = 500
-		evaluate = yes
-	TEXT
+	export STATE=/dev/shm/state-$fs-$trim
+	follows 'evaluate = yes' "trim_dead = $trim"
 	vol_format
 	vol_up stream_kb=0
-	if [ "$fs" = ext4 ]; then mkfs.ext4 -q -E nodiscard,lazy_itable_init=0 "$VOL"; else mkfs.xfs -qfK "$VOL"; fi
+	make_fs "$fs"
 	mount "$VOL" $M
-	: > $LOG
-	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
-	daemon=$!
-	until_ "files are followed" followed
+	follow
 	from_ram db_bench --benchmarks=fillrandom,overwrite --num="$KEYS" --value_size=400 --write_buffer_size=2097152 \
 		--target_file_size_base=1048576 --max_bytes_for_level_base=4194304 --max_bytes_for_level_multiplier=4 \
 		--compression_type=none --max_background_jobs=2 --db=$M/db "$@" > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "db_bench"; }
@@ -64,22 +40,20 @@ run() {
 	until_ "all trimmed" settled
 	vol_message commit
 	echo "$fs, trim_dead = $trim $*: fast tier $(vol_tier 0 used) blocks, $(number dead_blocks) died, $(number trimmed_bytes) bytes trimmed"
-	python3 "$TERRACE_TREE/tests/vm/compactions.py" 95 $LOG $M/db/LOG* || die "compactions"
+	python3 "$TERRACE_TREE/tests/vm/compactions.py" 95 "$LOG" $M/db/LOG* || die "compactions"
 	check_eq "events lost" "$(number events_lost)" 0
 	check_eq "lines of its own log that were not understood" "$(number log_events_malformed)" 0
 	check_eq "databases with a log" "$(number databases_with_logs)" 1
 	[ "$(number mapped)" -ge 20 ] || die "$(number mapped) tables have places"
 	[ "$trim" = no ] || [ "$(number trimmed_bytes)" -ge 1000000 ] || die "$(number trimmed_bytes) bytes trimmed"
-	kill $daemon
-	wait $daemon || die "terraced ends with $?"
+	daemon_stop
 	from_ram db_bench --use_existing_db=1 --benchmarks=readseq --db=$M/db --num="$KEYS" --value_size=400 --verify_checksum=1 > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "the database is damaged"; }
 	umount $M
-	if [ "$fs" = ext4 ]; then fsck.ext4 -fn "$VOL" > /dev/shm/said 2>&1; else xfs_repair -n "$VOL" > /dev/shm/said 2>&1; fi || { cat /dev/shm/said; die "$fs is damaged"; }
+	check_fs "$fs"
 	vol_down
 	pass "$fs, trim_dead = $trim $*"
 }
 
-mkdir -p $M
 vol_ram 768 256
 for one in ${RUNS:-buffered direct untrimmed}; do
 	case $one in

@@ -1,43 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Devices between filesystem and volume: pieces of it in another order (linear), encrypted with and without discards; trims, hints and heat find the right blocks.
-# vm: mode=functional memory=2G timeout=900 build=daemon long
+# vm: mode=functional memory=2G timeout=900 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/daemon.bash"
+M=/dev/shm/m
+. "$TERRACE_TREE/tests/vm/files.bash"
 
 need_cmd python3 mkfs.ext4 mkfs.xfs
 need dm-crypt
-PATH=$TERRACE_TREE/build:$PATH in_ram terraced
-LOG=/dev/shm/terraced.log CONF=/dev/shm/terraced.conf STATUS=/dev/shm/status M=/dev/shm/m TOP=/dev/mapper/top
+TOP=/dev/mapper/top
 KEY=$(printf '%064d' 7)$(printf '%064d' 8)
-daemon=
-trap 'cp $LOG $STATUS "$OUT/" 2> /dev/null || true' EXIT
 
-answers() { from_ram terraced --config $CONF --status > $STATUS 2> /dev/null; }
-number() { answers && sed -n "s/^ *\"$1\": *\(-\?[0-9]*\),\?$/\1/p" $STATUS | head -1 | grep .; }
-at_least() { [ "$(number "$1")" -ge "$2" ]; }
-logged() { grep -qE -e "$1" $LOG; }
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 300; tries++)); do
-		if "$@"; then return; fi
-		kill -0 "$daemon" 2> /dev/null || { tail -20 $LOG; die "$what: terraced has ended"; }
-		sleep 0.2
-	done
-	tail -20 $LOG
-	sed -n '/"files"/,$p' $STATUS
-	die "$what: never"
-}
-tables() { python3 "$TERRACE_TREE/tests/vm/tables.py" $M/db "$@"; }
-where() { python3 "$TERRACE_TREE/tests/vm/where.py" "$@"; }
 # level BLOCKS FROM COUNT: what terraced says of their heat, summed up
 level() {
 	local block sum=0 n=0
 	while read -r block; do
-		n=$(from_ram terraced --config $CONF --explain "vol $block" | sed -n 's/^ *"level": *\(-\?[0-9]*\),\?$/\1/p')
+		n=$(terraced --config "$CONF" --explain "vol $block" | sed -n 's/^ *"level": *\(-\?[0-9]*\),\?$/\1/p')
 		sum=$((sum + n))
 	done < <(sed -n "$(($2 + 1)),$(($2 + $3))p" "$1")
 	echo $sum
@@ -66,8 +48,6 @@ others() {
 fill() { head -c $(($3 * 4096)) /dev/zero | tr '\0' x | dd of="$1" bs=1M seek=$(($2 * 4096)) oflag=seek_bytes conv=notrunc status=none iflag=fullblock; }
 same() { cmp <(dd if="$1" bs=4096 skip="$2" count="$3" status=none) <(head -c $(($3 * 4096)) /dev/zero | tr '\0' x) > /dev/null || die "blocks $2 + $3, which are not the filesystem's, have changed"; }
 
-mkdir -p $M
-modprobe -q xfs || true
 vol_ram 448 256
 for run in ${RUNS:-linear/xfs linear/ext4 crypt+allow_discards/ext4 crypt/xfs}; do
 	kind=${run%/*} fs=${run#*/}
@@ -79,15 +59,11 @@ for run in ${RUNS:-linear/xfs linear/ext4 crypt+allow_discards/ext4 crypt/xfs}; 
 	stack "${kind%+*}" "$option" > /dev/shm/table
 	others "$VOL" fill
 	DM_DISABLE_UDEV=1 dmsetup create top /dev/shm/table
-	if [ "$fs" = ext4 ]; then mkfs.ext4 -q -E nodiscard,lazy_itable_init=0 $TOP; else mkfs.xfs -qfK $TOP; fi
+	make_fs "$fs" $TOP
 	mount $TOP $M
 	mkdir $M/db
-	printf '%s\n' '[daemon]' 'state_directory = /dev/shm/state' 'socket = /dev/shm/socket' '[policy]' 'files = yes' \
-		'dead_wait_ms = 200' 'evaluate = yes' 'admit.fill = 0' 'cold_share = 1' 'heat = clock' > $CONF
-	: > $LOG
-	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF --verbose >> $LOG 2>&1 &
-	daemon=$!
-	until_ "files are followed" logged "the files of $M are followed"
+	follows 'evaluate = yes' 'admit.fill = 0' 'cold_share = 1' 'heat = clock'
+	follow
 
 	# ---- two tables, the first MiB of one is hot; their merge ----
 	tables write 1 2 4
@@ -140,9 +116,8 @@ for run in ${RUNS:-linear/xfs linear/ext4 crypt+allow_discards/ext4 crypt/xfs}; 
 	others "$VOL" same
 	sums=$(cd $M/db && md5sum 0000*.ldb)
 	umount $M
-	kill $daemon
-	wait $daemon || die "terraced ends with $?"
-	if [ "$fs" = ext4 ]; then fsck.ext4 -fn $TOP > /dev/shm/said 2>&1; else xfs_repair -n $TOP > /dev/shm/said 2>&1; fi || { cat /dev/shm/said; die "$fs is damaged"; }
+	daemon_stop
+	check_fs "$fs" $TOP
 	echo 3 > /proc/sys/vm/drop_caches
 	mount $TOP $M
 	check_eq "tables" "$(cd $M/db && md5sum 0000*.ldb)" "$sums"

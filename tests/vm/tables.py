@@ -4,8 +4,15 @@
 
 usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast]  read side by side, write one after the other, delete the inputs
+       tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
+       tables.py FOLDER crowd FIRST COUNT              so many files of a block, not synced
+       tables.py FOLDER desert FIRST COUNT             delete them
+
+NAMES in the environment: what tables are called instead of 000012.ldb, as in NAMES='part-{:04}.seg'.
 """
 import ctypes
+import hashlib
+import mmap
 import os
 import sys
 import time
@@ -14,7 +21,7 @@ STEP = 64 << 10
 
 
 def name(folder, number):
-    return os.path.join(folder, f'{int(number):06}.ldb')
+    return os.path.join(folder, os.environ.get('NAMES', '{:06}.ldb').format(int(number)))
 
 
 def create(path):
@@ -63,9 +70,32 @@ def compact(folder, inputs, outputs, keep, fast):
         os.unlink(name(folder, i))
 
 
+def hold(folder, number, go):
+    fd = os.open(name(folder, number), os.O_RDONLY)
+    held = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+    os.closerange(3, 1024)	# the map's own as well
+    os.unlink(name(folder, number))
+    print('held', flush=True)
+    while not os.path.exists(go):
+        time.sleep(0.05)
+    print(hashlib.md5(held).hexdigest())
+
+
+def crowd(folder, first, count):
+    for number in range(first, first + count):
+        fd = create(name(folder, number))
+        os.write(fd, bytes(4096))
+        os.close(fd)
+
+
 def main(folder, what, *args):
-    if what == 'write':
-        write(folder, *map(int, args))
+    if what in ('write', 'crowd'):
+        globals()[what](folder, *map(int, args))
+    elif what == 'desert':
+        for number in range(int(args[0]), int(args[0]) + int(args[1])):
+            os.unlink(name(folder, number))
+    elif what == 'hold':
+        hold(folder, *args)
     else:
         compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args)
 
