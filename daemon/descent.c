@@ -50,23 +50,42 @@ void descent_tell(struct engine *e, const struct bequest *b)
 			copy_steps(&file[i], b, i);
 	}
 	if (file)
-		engine_inherit(e, file, b->nr_inputs, file + b->nr_inputs, b->nr_outputs);
+		engine_inherit(e, file, b->nr_inputs, file + b->nr_inputs, b->nr_outputs, b->first, b->more);
 	release(file, nr);
 }
 
-#define PROBES	4096u
-
-double descent_hot_share(struct engine *e, const struct bequest *b)
+/* Blocks of the input's bytes [@from, @end) that are known, and those of them in the hot set. */
+static void look(struct engine *e, const struct bequest_file *f, uint64_t from, uint64_t end, uint64_t *known, uint64_t *hot)
 {
-	uint64_t blocks = 0, hot = 0, looked = 0, skip;
+	for (uint32_t k = 0; k < f->nr; k++) {
+		const struct extent *x = &f->extent[k];
+		uint64_t lo = from > x->offset ? (from - x->offset) / INHERIT_BLOCK : 0;
+		uint64_t hi = end > x->offset ? (end - x->offset + INHERIT_BLOCK - 1) / INHERIT_BLOCK : 0;
+
+		hi = hi < x->nr ? hi : x->nr;
+		if (lo >= hi)
+			continue;
+		*known += hi - lo;
+		*hot += engine_hot_set(e, x->block + lo, hi - lo);
+	}
+}
+
+double descent_hot_share(struct engine *e, const struct bequest *b, uint64_t bytes)
+{
+	uint64_t left = 0, known = 0, hot = 0;
 
 	for (uint32_t i = 0; i < b->nr_inputs; i++)
-		for (uint32_t k = 0; k < b->file[i].nr; k++)
-			blocks += b->file[i].extent[k].nr;
-	skip = blocks / PROBES + 1;
-	for (uint32_t i = 0; i < b->nr_inputs; i++)
-		for (uint32_t k = 0; k < b->file[i].nr; k++)
-			for (uint64_t n = 0; n < b->file[i].extent[k].nr; n += skip, looked++)
-				hot += engine_hot(e, b->file[i].extent[k].block + n);
-	return looked ? (double)hot / (double)looked : -1;
+		left += b->file[i].size > b->file[i].read ? b->file[i].size - b->file[i].read : 0;
+	for (uint32_t i = 0; i < b->nr_inputs; i++) {
+		const struct bequest_file *f = &b->file[i];
+		uint64_t rest = f->size > f->read ? f->size - f->read : 0;
+
+		/* Side by side, at the pace of what each has left; small ones have been read ahead as a whole. */
+		if (!left)
+			look(e, f, 0, f->size, &known, &hot);
+		else if (rest)
+			look(e, f, f->read, f->read + (bytes < left ? (uint64_t)((double)bytes * (double)rest / (double)left) : rest),
+			     &known, &hot);
+	}
+	return known ? (double)hot / (double)known : -1;
 }

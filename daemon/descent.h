@@ -6,10 +6,13 @@
 #include "loop/engine.h"
 #include "sense/bequest.h"
 
-/* Passes the heat of the inputs on to the outputs. */
+/* Passes the heat of the inputs on to the outputs that have not got it yet. */
 void descent_tell(struct engine *e, const struct bequest *b);
 
-/* What share of the inputs' blocks is hot, by a sample of them; negative: none of them is known. */
-double descent_hot_share(struct engine *e, const struct bequest *b);
+/*
+ * What share is in the hot set of what the next @bytes of output will be made of: the inputs that are being read, from
+ * where they are read now.  Negative: that is not known.
+ */
+double descent_hot_share(struct engine *e, const struct bequest *b, uint64_t bytes);
 
 #endif

@@ -96,8 +96,13 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	struct follow *f = ctx;
 	struct stream_range range[STREAM_RANGES + 1];
 	const struct stream_key key = key_of(id);
-	double hot = f->cold_share < 0 || !engine_crowded(f->engine) ? 1 : descent_hot_share(f->engine, b);
+	uint64_t bytes = 0;
+	double hot = 1;
 
+	for (uint32_t i = 0; i < nr; i++)
+		bytes += extents[i].nr * 4096;
+	if (f->cold_share >= 0 && engine_crowded(f->engine))
+		hot = descent_hot_share(f->engine, b, bytes);
 	/* While there is room, all may be fast; inputs that are not known may be hot. */
 	if (!inherit_is_cold(hot, f->cold_share, f->bottom_share, bottom)) {
 		f->warm_streams++;

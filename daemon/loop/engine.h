@@ -160,6 +160,7 @@ struct engine {
 	bool held;			/* of which limits held some back */
 	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
 	uint32_t nr_heirs;
+	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files, that nothing else keeps out: counted when they go up */
 	void *memory[5];
@@ -230,14 +231,17 @@ struct engine_file {
 	uint32_t nr_steps;
 };
 
-/* Outputs, in the order they were written, take over the heat of the inputs they were made of; the hot part goes up. */
+/*
+ * Outputs, in the order they were written, take over the heat of the inputs they were made of; the hot part goes up.
+ * Those before the @first have done so before; @more: others will follow.
+ */
 void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
-		    const struct engine_file *output, uint32_t nr_out);
+		    const struct engine_file *output, uint32_t nr_out, uint32_t first, bool more);
 
 /* The fast tier is as full as `admit.fill`: what comes has to be worth its place. */
 bool engine_crowded(const struct engine *e);
-/* Is this block hot, as far as memory tells? */
-bool engine_hot(const struct engine *e, uint64_t block);
+/* Blocks of a range that are in the hot set; not those that fill the fast tier beyond it. */
+uint64_t engine_hot_set(struct engine *e, uint64_t block, uint64_t nr);
 
 /* The blocks stay on the fast tier, or come back to it, until they are let go or others need the room. */
 void engine_pin(struct engine *e, uint64_t block, uint64_t nr);

@@ -5,7 +5,7 @@
  *
  * Tails of tables (decide/tails.h) are kept here as well: they go up at once, too, and demote.c leaves them there.
  *
- * Passing on happens when all outputs are written, in one go: it reads what RALT has on disk about the inputs' blocks.
+ * Passing on happens when an output is written: it reads what RALT has on disk about the inputs' blocks that it is made of.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,21 +30,42 @@ static uint64_t within(const struct engine_range *r, uint64_t most)
 	return r->nr < most - first ? r->nr : most - first;
 }
 
-static void lay(struct engine *e, const struct engine_file *in, struct inherit_heat *out, uint64_t nr_out)
+/* Blocks of an input that became the outputs' bytes from @at on: [*first, *end). */
+static void made_from(const struct engine_file *in, uint64_t at, uint64_t *first, uint64_t *end)
 {
-	uint64_t nr = blocks_of(in);
-	struct inherit_heat *heat = nr && nr <= MOST_BLOCKS ? calloc(nr, sizeof(*heat)) : NULL;
+	uint64_t from = 0, to = 0;
 
+	for (uint32_t k = 0; k < in->nr_steps; k++) {
+		if (in->step[k].at <= at)
+			from = in->step[k].read;
+		to = in->step[k].read;
+	}
+	*first = from / INHERIT_BLOCK;
+	*end = (to + INHERIT_BLOCK - 1) / INHERIT_BLOCK;
+}
+
+/* What the input passes on to the outputs' bytes from @at on. */
+static void lay(struct engine *e, const struct engine_file *in, uint64_t at, struct inherit_heat *out, uint64_t nr_out)
+{
+	uint64_t nr = blocks_of(in), first, end;
+	struct inherit_heat *heat;
+
+	made_from(in, at, &first, &end);
+	if (nr && first >= end)
+		return;
+	heat = nr && nr <= MOST_BLOCKS ? calloc(nr, sizeof(*heat)) : NULL;
 	if (!heat) {
 		e->stats.bequests_cut++;
 		return;
 	}
 	for (uint32_t i = 0; i < in->nr; i++) {
 		const struct engine_range *r = &in->range[i];
-		uint64_t n = within(r, nr);
+		uint64_t n = within(r, nr), lo = r->offset / INHERIT_BLOCK, hi = lo + n, skip;
 
-		if (n && r->block + n <= e->shape.blocks)
-			warmth_worth(&e->warmth, r->block, n, &heat[r->offset / INHERIT_BLOCK]);
+		hi = hi < end ? hi : end;
+		skip = first > lo ? first - lo : 0;
+		if (lo + skip < hi && r->block + n <= e->shape.blocks)
+			warmth_worth(&e->warmth, r->block + skip, hi - lo - skip, &heat[lo + skip]);
 	}
 	inherit_lay(in->step, in->nr_steps, heat, nr, out, nr_out);
 	free(heat);
@@ -74,27 +95,35 @@ static void give(struct engine *e, const struct engine_file *out, const struct i
 }
 
 void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
-		    const struct engine_file *output, uint32_t nr_out)
+		    const struct engine_file *output, uint32_t nr_out, uint32_t first, bool more)
 {
-	uint64_t heirs = e->stats.heirs, nr = 0, at = 0;
+	uint64_t heirs = e->stats.heirs, nr = 0, at = 0, given = 0;
 	struct inherit_heat *heat;
 
 	if (!e->senses)
 		return;
-	for (uint32_t i = 0; i < nr_out; i++)
+	for (uint32_t i = 0; i < nr_out; i++) {
+		given += i < first ? blocks_of(&output[i]) : 0;
 		nr += blocks_of(&output[i]);
+	}
+	e->stats.bequests += !more;
+	if (nr_out && first >= nr_out)
+		return;
 	heat = nr && nr <= MOST_BLOCKS ? calloc(nr, sizeof(*heat)) : NULL;
 	if (!heat) {
 		e->stats.bequests_cut++;
 		return;
 	}
 	for (uint32_t i = 0; i < nr_in; i++)
-		lay(e, &input[i], heat, nr);
+		lay(e, &input[i], given * INHERIT_BLOCK, heat, nr);
 	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++]))
-		give(e, &output[i], heat + at);
-	e->stats.bequests++;
-	if (e->stats.heirs - heirs >= SETTLE_BLOCKS)
+		if (i >= first)
+			give(e, &output[i], heat + at);
+	e->unsettled += e->stats.heirs - heirs;
+	if (e->unsettled >= SETTLE_BLOCKS) {
 		warmth_settle(&e->warmth);
+		e->unsettled = 0;
+	}
 	free(heat);
 }
 
@@ -103,9 +132,11 @@ bool engine_crowded(const struct engine *e)
 	return (double)e->fast_used >= e->c.tuning.admit.fill * (double)e->fast_blocks;
 }
 
-bool engine_hot(const struct engine *e, uint64_t block)
+uint64_t engine_hot_set(struct engine *e, uint64_t block, uint64_t nr)
 {
-	return e->senses && block < e->shape.blocks && warmth_hot(&e->warmth, block);
+	if (!e->senses || block >= e->shape.blocks || nr > e->shape.blocks - block)
+		return 0;
+	return warmth_hot_set(&e->warmth, block, nr);
 }
 
 /* ---- tails that stay fast ------------------------------------------------------------------ */

@@ -190,6 +190,25 @@ int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_re
 	return 0;
 }
 
+static int count_stable(void *ctx, const struct ralt_heat *heat)
+{
+	*(uint64_t *)ctx += heat->stable;
+	return 0;
+}
+
+uint64_t warmth_hot_set(struct warmth *w, uint64_t first, uint64_t count)
+{
+	uint64_t hot = 0;
+
+	if (w->kind == HEAT_RALT) {
+		ralt_scan(w->ralt, first, count, true, count_stable, &hot);
+		return hot;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		hot += warmth_hot(w, first + i);
+	return hot;
+}
+
 /* ---- heat that is passed on ------------------------------------------------------------ */
 
 struct worth {

@@ -53,6 +53,8 @@ void warmth_close(struct warmth *w);
 void warmth_touch(struct warmth *w, uint64_t block);
 void warmth_forget(struct warmth *w, uint64_t first, uint64_t count);
 bool warmth_hot(const struct warmth *w, uint64_t block);
+/* How many of a range are in the hot set, exactly; not those that only fill the fast tier beyond it. */
+uint64_t warmth_hot_set(struct warmth *w, uint64_t first, uint64_t count);
 
 /* @levels: for precise scores; without, only `hot` is filled in, which costs less. */
 int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_region *out);

@@ -24,6 +24,7 @@ static void from_part(struct bequest_file *f, const struct file_part *part)
 {
 	f->id = part->id;
 	f->size = part->size;
+	f->read = part->read;
 }
 
 struct bequest *bequest_of(const struct file_job *job, struct places *places)
@@ -35,6 +36,7 @@ struct bequest *bequest_of(const struct file_job *job, struct places *places)
 	b->nr_inputs = job->nr_inputs;
 	b->nr_outputs = job->nr_outputs;
 	b->nr_crossings = job->nr_crossings;
+	b->first = job->given;
 	b->file = calloc(b->nr_inputs + b->nr_outputs, sizeof(*b->file));
 	b->crossing = calloc(b->nr_crossings + 1, sizeof(*b->crossing));
 	if (!b->file || !b->crossing) {
@@ -54,7 +56,7 @@ struct bequest *bequest_of(const struct file_job *job, struct places *places)
 void bequest_free(struct bequest *b)
 {
 	for (uint32_t i = 0; b->file && i < b->nr_inputs + b->nr_outputs; i++)
-		free(b->file[i].extent);
+		free(b->file[i].extent);	/* those of outputs that follow were never asked for */
 	free(b->file);
 	free(b->crossing);
 	free(b);
@@ -64,6 +66,12 @@ void bequest_outputs(struct bequest *b, struct places *places)
 {
 	for (uint32_t i = 0; i < b->nr_outputs; i++)
 		place_file(&b->file[b->nr_inputs + i], places);
+}
+
+void bequest_until(struct bequest *b, uint32_t nr_outputs)
+{
+	b->nr_outputs = nr_outputs;
+	b->more = true;
 }
 
 static uint64_t whole(uint64_t bytes)
@@ -121,6 +129,9 @@ static void finish(struct walk *w, uint64_t all)
 
 	grow(w, all);
 	done = last_read(w);
+	/* What it was read ahead goes to outputs that follow. */
+	if (w->b->more)
+		return;
 	if (!w->begun || done >= size || from >= all)
 		return;
 	left = (double)(size - done) * (pace > 1 ? pace : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known of a job that has written all its outputs, kept beyond it: where inputs and outputs lie, and how
+ * What is known of a job that has written outputs, kept beyond it: where inputs and outputs lie, and how
  * far each input was read while the outputs grew.  The places of inputs are copied at once, since the inputs die;
  * those of outputs are filled in when they have been asked for.
  */
@@ -12,6 +12,7 @@
 struct bequest_file {
 	struct file_id id;
 	uint64_t size;
+	uint64_t read;		/* of an input, up to here */
 	struct extent *extent;
 	uint32_t nr;		/* 0: not known */
 };
@@ -23,6 +24,8 @@ struct bequest_step {
 
 struct bequest {
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
+	uint32_t first;		/* output that has not been given its heat yet */
+	bool more;		/* outputs will follow */
 	struct bequest_file *file;	/* inputs, then outputs */
 	struct file_crossing *crossing;
 };
@@ -31,6 +34,8 @@ struct bequest {
 struct bequest *bequest_of(const struct file_job *job, struct places *places);
 void bequest_free(struct bequest *b);
 void bequest_outputs(struct bequest *b, struct places *places);
+/* Of a job that goes on: its first outputs alone. */
+void bequest_until(struct bequest *b, uint32_t nr_outputs);
 
 /* Of input @input, into room for nr_crossings + 3 of them; how many. */
 uint32_t bequest_steps(const struct bequest *b, uint32_t input, struct bequest_step *out);

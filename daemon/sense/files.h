@@ -85,6 +85,7 @@ struct file_job {
 	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
 	uint32_t open_outputs;
+	uint32_t given;		/* outputs, from the first on, whose heat has been passed on */
 	uint32_t coarse;
 	struct file_part input[FILES_INPUTS];
 	struct file_part output[FILES_OUTPUTS];
@@ -129,5 +130,10 @@ void files_event(struct files *f, const struct terrace_file_event *e);
 void files_end(struct files *f);
 
 const struct file *files_find(const struct files *f, const struct file_id *id);
+
+/* The job under way that has written this table; its number among the outputs.  NULL: none. */
+const struct file_job *files_job_of_output(const struct files *f, const struct file_id *id, uint32_t *number);
+/* The heat of its outputs up to this one, complete, has been passed on. */
+void files_given(struct files *f, const struct file_id *id);
 
 #endif

@@ -59,8 +59,38 @@ static void drop_input(struct file_job *job, uint32_t i)
 
 static void drop_output(struct file_job *job, uint32_t i)
 {
+	job->given -= i < job->given;
 	drop_crossings(job, i, true);
 	drop_part(job->output, &job->nr_outputs, i);
+}
+
+static struct file_job *job_writing(const struct files *f, const struct file_id *id, uint32_t *number)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++) {
+		const struct file_job *job = &f->job[i];
+		const struct file_part *p = job->serial && !job->ended ?
+					    part_of((struct file_part *)job->output, job->nr_outputs, id) : NULL;
+
+		if (!p || !p->done)
+			continue;
+		*number = (uint32_t)(p - job->output);
+		return (struct file_job *)job;
+	}
+	return NULL;
+}
+
+const struct file_job *files_job_of_output(const struct files *f, const struct file_id *id, uint32_t *number)
+{
+	return job_writing(f, id, number);
+}
+
+void files_given(struct files *f, const struct file_id *id)
+{
+	uint32_t number;
+	struct file_job *job = job_writing(f, id, &number);
+
+	if (job && job->given <= number)
+		job->given = number + 1;
 }
 
 /* The index behind a table's data is not read in passing. */

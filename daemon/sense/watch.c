@@ -152,6 +152,22 @@ static void ask(struct watch *w, const struct file_id *id)
 		w->tell.placed(w->tell.ctx, file, extent, nr);
 }
 
+/* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
+static void pass_on(struct watch *w, const struct file_id *id)
+{
+	uint32_t number;
+	const struct file_job *job = files_job_of_output(&w->files, id, &number);
+	struct bequest *b = job && job->nr_inputs && w->tell.bequest ? bequest_of(job, &w->places) : NULL;
+
+	if (!b)
+		return;
+	bequest_until(b, number + 1);
+	bequest_outputs(b, &w->places);
+	w->tell.bequest(w->tell.ctx, b);
+	files_given(&w->files, id);
+	bequest_free(b);
+}
+
 /* What was allocated ahead counts: databases do that for the files they are about to write. */
 static void ask_growing(struct watch *w, const struct growing *g)
 {
@@ -378,8 +394,10 @@ void watch_tick(struct watch *w, bool look, bool logs)
 		bequest_free(w->growing[i].b);
 	}
 	w->nr_growing = 0;
-	for (uint32_t i = 0; i < w->nr_waiting; i++)
+	for (uint32_t i = 0; i < w->nr_waiting; i++) {
 		ask(w, &w->waiting[i]);
+		pass_on(w, &w->waiting[i]);
+	}
 	w->nr_waiting = 0;
 	for (uint32_t i = 0; i < w->nr_bequests; i++) {
 		bequest_outputs(w->bequest[i], &w->places);

@@ -45,7 +45,7 @@ struct watch_tell {
 			const struct extent *extents, uint32_t nr);
 	/* @thread compacts; or does no longer. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
-	/* A job has written its outputs: what they are made of.  May turn out to be no compaction. */
+	/* A job has written an output, or its last ones: what they are made of.  May turn out to be no compaction. */
 	void (*bequest)(void *ctx, const struct bequest *b);
 	/* For people. */
 	void (*compaction)(void *ctx, const char *line);

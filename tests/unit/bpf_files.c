@@ -342,6 +342,41 @@ static void keeps_jobs_apart(void **state)
 	assert_int_equal(seen.first_output, 21);
 }
 
+/* An output that is complete while the job goes on is passed its heat, once. */
+static void outputs_are_given_one_after_the_other(void **state)
+{
+	struct bequest_step step[STEPS + 3];
+	const struct file_job *job;
+	struct bequest *b;
+	uint32_t number, nr;
+
+	(void)state;
+	table(1, 2);
+	create(11, "000011.ldb", 5);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	happens(TERRACE_FILE_SYNCED, 11, 5);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	job = files_job_of_output(files, &files->file[files->last].id, &number);
+	assert_non_null(job);
+	assert_int_equal(number, 0);
+	b = bequest_of(job, &places);
+	bequest_until(b, 1);
+	assert_true(b->more && b->first == 0 && b->nr_outputs == 1);
+	nr = bequest_steps(b, 0, step);
+	assert_true(nr >= 1 && step[nr - 1].at == SIZE && step[nr - 1].read == MB);	/* not what is still to be read */
+	bequest_free(b);
+	files_given(files, &files->file[files->last].id);
+	assert_int_equal(job->given, 1);
+	row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+	create(12, "000012.ldb", 5);
+	row(TERRACE_FILE_WRITTEN, 12, 5, 0, MB);
+	b = bequest_of(job, &places);
+	assert_true(!b->more && b->first == 1);
+	bequest_free(b);
+	assert_null(files_job_of_output(files, &files->file[files->last].id, &number));	/* not complete */
+}
+
 /* What a job has written is the first that the next one of its thread reads. */
 static void reads_what_it_wrote(void **state)
 {
@@ -492,6 +527,7 @@ int main(void)
 		TEST(numbers_crossings_anew),
 		TEST(large_jobs_are_told_coarsely),
 		TEST(keeps_jobs_apart),
+		TEST(outputs_are_given_one_after_the_other),
 		TEST(reads_what_it_wrote),
 		TEST(a_backup_is_none),
 		TEST(queries_are_none),

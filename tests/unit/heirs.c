@@ -36,7 +36,7 @@ static void outputs_inherit_heat(void **state)
 		for (uint64_t b = 32768; b < 33792; b++)
 			hot += warmth_hot(&s->e.warmth, b);
 		assert_int_equal(hot, 0);
-		engine_inherit(&s->e, file, 2, file + 2, 2);
+		engine_inherit(&s->e, file, 2, file + 2, 2, 0, false);
 		for (int i = 0; i < 64; i++)
 			assert_int_equal(sim_tick(s), 0);
 		for (uint64_t b = 0; b < 2048; b++) {
@@ -53,6 +53,47 @@ static void outputs_inherit_heat(void **state)
 		assert_int_equal(s->e.stats.bequests, 1);
 		sim_remove(s);
 	}
+}
+
+/* An output that is complete has its heat before the others are written, at once though few heirs are not worth a run; each gets it once. */
+static void outputs_inherit_one_after_the_other(void **state)
+{
+	const uint64_t half = 512 * 4096ull, all = 1024 * 4096ull;
+	const struct inherit_step step[] = { { all, half }, { 2 * all, all } };
+	const struct engine_range range[] = {
+		{ .block = 0, .nr = 1024 }, { .block = 2048, .nr = 1024 },
+		{ .block = 32768, .nr = 1024 }, { .block = 40960, .nr = 1024 },
+	};
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct engine_file file[4];
+	uint64_t heirs;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = all, .step = step, .nr_steps = 2 };
+	sim_open(s);
+	for (int i = 0; i < 40000; i++) {
+		sim_access(s, prng_below(&s->prng, 2048) * 16, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(engine_hot_set(&s->e, 0, 1024) >= 60 && engine_hot_set(&s->e, 32768, 1024) == 0);
+	for (int i = 0; i < 2; i++)
+		file[i].nr_steps = 1;
+	engine_inherit(&s->e, file, 2, file + 2, 1, 0, true);
+	heirs = s->e.stats.heirs;
+	assert_true(heirs >= 60 && heirs <= 128 && s->e.stats.bequests == 0);
+	assert_true(engine_hot_set(&s->e, 32768, 1024) >= 60 && engine_hot_set(&s->e, 40960, 1024) == 0);
+	for (int i = 0; i < 2; i++)
+		file[i].nr_steps = 2;
+	engine_inherit(&s->e, file, 2, file + 2, 2, 1, false);
+	assert_true(s->e.stats.heirs - heirs >= 60 && s->e.stats.heirs <= 256 && s->e.stats.bequests == 1);
+	assert_true(engine_hot_set(&s->e, 40960, 1024) >= 60);
+	/* nothing is left to pass on */
+	heirs = s->e.stats.heirs;
+	engine_inherit(&s->e, file, 2, file + 2, 2, 2, false);
+	assert_int_equal(s->e.stats.heirs, heirs);
+	sim_remove(s);
 }
 
 /* Tails come up at once and stay, though nobody reads them; without a share for them they do neither. */
@@ -143,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outputs_inherit_heat),
+		cmocka_unit_test(outputs_inherit_one_after_the_other),
 		cmocka_unit_test(tails_stay_fast),
 		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
 		cmocka_unit_test(heirs_wait),
