@@ -78,7 +78,7 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	/* Its writes may not all have been told. */
 	for (uint32_t i = 0; i < nr; i++)
 		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
-	if (f->tail_share <= 0 || file->kind == FILE_LOG)
+	if (f->tail_share <= 0 || file->kind == FILE_LOG || file->kind == FILE_META)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t lo = extents[i].offset > from ? extents[i].offset : from;

@@ -14,6 +14,7 @@
 #define SAVE_TICKS	600
 #define SHELF_BLOCKS	16384
 #define TELL_NS		600000000000ull	/* between messages about the same trouble */
+#define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
 #define JANITOR_MARGIN	0.01	/* start below the kernel's own mark when it cannot be kept out */
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -287,6 +288,14 @@ static struct watermark_tunables marks(const struct engine *e)
 	return t;
 }
 
+/* Room for those that were born hot, too: step by step down to the lower mark they would wait for seconds. */
+static uint64_t wanted_by_heirs(const struct engine *e)
+{
+	uint64_t most = e->fast_blocks / HEIRS_SHARE;
+
+	return e->nr_heirs < most ? e->nr_heirs : most;
+}
+
 static void move(struct engine *e)
 {
 	struct watermark_tunables t = marks(e);
@@ -296,7 +305,7 @@ static void move(struct engine *e)
 	if (w.demote_blocks && e->rests && !limits_idle(e))
 		e->stats.held_by_governor++;
 	else if (w.demote_blocks && e->book.complete)
-		demote(e, w.demote_blocks);
+		demote(e, w.demote_blocks + wanted_by_heirs(e));
 	pack_loose(e);
 	if (!e->senses)
 		return;

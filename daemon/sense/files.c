@@ -128,12 +128,12 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 	jobs_created(f, file);
 }
 
-/* A log is often deleted without ever having been synced; its room has been allocated all the same. */
+/* Logs, manifests and the like are often deleted without ever having been synced; their room has been allocated all the same. */
 static bool is_complete(const struct file *file)
 {
 	if (file->astray || !file->size)
 		return false;
-	return file->kind == FILE_LOG || (file->kind != FILE_META && file->synced);
+	return file->kind == FILE_LOG || file->kind == FILE_META || file->synced;
 }
 
 static void closed(struct files *f, struct file *file, const struct terrace_file_event *e)

@@ -107,7 +107,7 @@ struct files_tell {
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
-	/* A table is complete, and on disk, or a log is complete; or it is gone, with all its names. */
+	/* A table is complete, and on disk, or a log or the like is complete; or it is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);
 	void *ctx;

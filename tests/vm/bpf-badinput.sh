@@ -22,6 +22,13 @@ begin() {
 	rm -f /dev/shm/sums
 	follows 'evaluate = yes'
 }
+# write_tables FIRST COUNT MB: until their places are known
+write_tables() {
+	local before
+	before=$(number mapped)
+	tables write "$@"
+	until_ "tables' places" at_least mapped $((before + $2))
+}
 sums() { (cd $M && md5sum "$@") >> /dev/shm/sums; }
 # finish FS: nothing was lost
 finish() {
@@ -55,9 +62,8 @@ for fs in ext4 xfs; do
 	begin $fs
 	follow
 	# ---- deleted while it is mapped: it lives until the map goes ----
-	tables write 1 4 4
+	write_tables 1 4 4
 	sums db/000002.ldb db/000004.ldb
-	until_ "tables' places" at_least mapped 4
 	blocks_of $M/db/000001.ldb
 	sum=$(md5sum < $M/db/000001.ldb)
 	rm -f /dev/shm/go
@@ -126,10 +132,9 @@ python3 - $M/db/000001.ldb <<-'PY'
 	os.fsync(fd)
 	os.close(fd)
 PY
-tables write 2 1 4
+write_tables 2 1 4
 sums db/000001.ldb db/000002.ldb
 until_ "its extent is refused" at_least extents_unaligned 1
-until_ "another table's place" at_least mapped 1
 check_eq "tables without a place" "$(number unmapped)" 1
 sed -i /000001/d /dev/shm/sums
 rm $M/db/000001.ldb
@@ -142,8 +147,7 @@ pass "a table within its inode has no place, and leaves nothing to trim"
 tables crowd 100000 "$CROWD"
 until_ "more files than are remembered" at_least files_forgotten $((CROWD - 8192))
 check_eq "events lost" "$(number events_lost)" 0
-tables write 11 2 4
-until_ "tables' places" at_least mapped 3
+write_tables 11 2 4
 tables compact 11,12 21,22
 sums db/000021.ldb db/000022.ldb
 until_ "a compaction" is compactions 1
@@ -151,8 +155,7 @@ until_ "8 MiB trimmed" at_least trimmed_bytes $((8 << 20))
 pass "$CROWD files: $(number files_forgotten) are forgotten, a compaction among them is seen"
 
 # ---- more events than its ring holds, while nobody drains it: what is missed is not trimmed ----
-tables write 31 2 4
-until_ "tables' places" at_least mapped 7
+write_tables 31 2 4
 trimmed=$(number trimmed_bytes)
 kill -STOP "$daemon"
 tables desert 100000 "$CROWD"
@@ -164,8 +167,7 @@ lost=$(number events_lost)
 sleep 3
 check_eq "compactions of which all was lost" "$(number compactions)" 1
 check_eq "bytes trimmed" "$(number trimmed_bytes)" "$trimmed"
-tables write 51 2 4
-until_ "tables' places" at_least mapped 9
+write_tables 51 2 4
 tables compact 51,52 61,62
 sums db/000061.ldb db/000062.ldb
 until_ "the next compaction" is compactions 2
