@@ -80,6 +80,7 @@ struct file_job {
 	uint32_t thread;
 	bool ended;
 	bool synced;		/* something else, since an output was closed */
+	bool flushed;		/* a table in passing: what is synced next is for that */
 	bool busy;		/* told */
 	uint64_t reads;		/* told of inputs */
 	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */

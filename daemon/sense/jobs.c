@@ -247,6 +247,7 @@ void jobs_closed(struct files *f, const struct file *file)
 	flushed = is_flush(job, file);
 	if (flushed || file->astray || !file->size) {
 		f->stats.flushes += flushed && !file->astray && file->size;
+		job->flushed = flushed;
 		drop_output(job, (uint32_t)(p - job->output));
 	} else {
 		job->written_bytes += file->size;
@@ -371,8 +372,13 @@ void jobs_synced(struct files *f, const struct file *file, uint32_t thread)
 {
 	struct file_job *job = job_of(f, thread);
 
-	if (!job || (file && part_of(job->output, job->nr_outputs, &file->id)))
+	if (!job || (file && (file->kind == FILE_LOG || part_of(job->output, job->nr_outputs, &file->id))))
 		return;
+	/* LevelDB flushes its memory while it compacts, in the same thread; between two outputs, that would look like the end. */
+	if (job->flushed && file && file->kind == FILE_META) {
+		job->flushed = false;
+		return;
+	}
 	if (job->nr_outputs && !job->open_outputs && job->nr_inputs)
 		job->synced = true;
 }

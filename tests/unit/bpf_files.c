@@ -421,7 +421,34 @@ static void queries_are_none(void **state)
 	assert_int_equal(seen.compactions, 0);
 }
 
-/* A flush in the middle of a compaction, as LevelDB does it, in the same thread. */
+/* As LevelDB does it, in the same thread: while no output is open ... */
+static void a_flush_between_outputs_is_no_end(void **state)
+{
+	(void)state;
+	create(98, "MANIFEST-000098", 5);
+	create(97, "000097.log", 5);
+	table(1, 2);
+	create(11, "000011.ldb", 5);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	happens(TERRACE_FILE_SYNCED, 11, 5);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	table(12, 5);			/* from memory */
+	happens(TERRACE_FILE_SYNCED, 98, 5);
+	happens(TERRACE_FILE_UNLINKED, 97, 5);
+	create(13, "000013.ldb", 5);
+	row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+	row(TERRACE_FILE_WRITTEN, 13, 5, 0, MB);
+	happens(TERRACE_FILE_SYNCED, 13, 5);
+	happens(TERRACE_FILE_CLOSED, 13, 5);
+	happens(TERRACE_FILE_SYNCED, 98, 5);
+	dies(1, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(seen.first_output, 11);
+}
+
+/* ... or while one is. */
 static void a_flush_within_is_no_output(void **state)
 {
 	(void)state;
@@ -528,6 +555,7 @@ int main(void)
 		TEST(large_jobs_are_told_coarsely),
 		TEST(keeps_jobs_apart),
 		TEST(outputs_are_given_one_after_the_other),
+		TEST(a_flush_between_outputs_is_no_end),
 		TEST(reads_what_it_wrote),
 		TEST(a_backup_is_none),
 		TEST(queries_are_none),
