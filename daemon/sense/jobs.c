@@ -333,6 +333,17 @@ static void cross(struct file_job *job, const struct file_part *in, uint64_t wri
 	add_crossing(job, &c);
 }
 
+/*
+ * Its one thread always syncs the manifest between two compactions; and it may close an output early, just when an
+ * input has been read through.
+ */
+static bool is_leveldb(const struct file *file)
+{
+	size_t n = strlen(file->name);
+
+	return n > 4 && !strcmp(file->name + n - 4, ".ldb");
+}
+
 void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e)
 {
 	struct file_job *job = job_of(f, e->thread);
@@ -342,7 +353,8 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 	if (file->open || !may_be_table(file))
 		return;
 	/* What this job wrote may be what the next one reads. */
-	if (job && !e->from && job->nr_outputs && !job->open_outputs && (job->synced || all_through(job))) {
+	if (job && !e->from && job->nr_outputs && !job->open_outputs &&
+	    (job->synced || (!is_leveldb(file) && all_through(job)))) {
 		end(f, job);
 		job = NULL;
 	}
