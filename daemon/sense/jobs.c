@@ -224,13 +224,24 @@ void jobs_written(struct files *f, struct file *file)
 }
 
 /*
+ * LevelDB: its one thread flushes in the middle of a compaction, never reads ahead by direct I/O, and always syncs the
+ * manifest between two compactions; and it may close an output early, just when an input has been read through.
+ */
+static bool is_leveldb(const struct file *file)
+{
+	size_t n = strlen(file->name);
+
+	return n > 4 && !strcmp(file->name + n - 4, ".ldb");
+}
+
+/*
  * Written without a read meanwhile, and from nothing read before: what has been read ahead (direct I/O:
  * megabytes) may fill whole outputs.
  */
 static bool is_flush(const struct file_job *job, const struct file *file)
 {
 	return job->reads == file->reads_before &&
-	       (!job->nr_inputs || job->written_bytes + file->size > job->read_bytes + FLUSH_BYTES);
+	       (!job->nr_inputs || is_leveldb(file) || job->written_bytes + file->size > job->read_bytes + FLUSH_BYTES);
 }
 
 void jobs_closed(struct files *f, const struct file *file)
@@ -331,17 +342,6 @@ static void cross(struct file_job *job, const struct file_part *in, uint64_t wri
 		return;
 	c.at = written - written % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
 	add_crossing(job, &c);
-}
-
-/*
- * Its one thread always syncs the manifest between two compactions; and it may close an output early, just when an
- * input has been read through.
- */
-static bool is_leveldb(const struct file *file)
-{
-	size_t n = strlen(file->name);
-
-	return n > 4 && !strcmp(file->name + n - 4, ".ldb");
 }
 
 void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e)
