@@ -387,8 +387,8 @@ void jobs_synced(struct files *f, const struct file *file, uint32_t thread)
 	if (!job || (file && (file->kind == FILE_LOG || part_of(job->output, job->nr_outputs, &file->id))))
 		return;
 	/* LevelDB flushes its memory while it compacts, in the same thread; between two outputs, that would look like the end. */
-	if (job->flushed && file && file->kind == FILE_META) {
-		job->flushed = false;
+	if (job->flushed) {
+		job->flushed = !file || file->kind != FILE_META;	/* the folder comes before the manifest */
 		return;
 	}
 	if (job->nr_outputs && !job->open_outputs && job->nr_inputs)

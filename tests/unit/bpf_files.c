@@ -434,6 +434,7 @@ static void a_flush_between_outputs_is_no_end(void **state)
 	happens(TERRACE_FILE_SYNCED, 11, 5);
 	happens(TERRACE_FILE_CLOSED, 11, 5);
 	table(12, 5);			/* from memory */
+	happens(TERRACE_FILE_SYNCED, 500, 5);	/* the folder */
 	happens(TERRACE_FILE_SYNCED, 98, 5);
 	happens(TERRACE_FILE_UNLINKED, 97, 5);
 	create(13, "000013.ldb", 5);
