@@ -116,14 +116,14 @@ $(BUILD)/drive/%: tests/drive/tools/%.c
 .PHONY: bench-tools
 #: make bench-tools   build/bench/NAME from tests/bench/tools/NAME.c, lines.so from tests/bench/lines/, profile.so
 bench-tools: $(patsubst tests/bench/tools/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/tools/*.c)) $(BUILD)/bench/lines.so $(BUILD)/bench/profile.so
-$(BUILD)/bench/lines.so $(BUILD)/bench/profile.so: $(BUILD)/bench/%.so: tests/bench/%/plugin.c
+$(BUILD)/bench/lines.so $(BUILD)/bench/profile.so: $(BUILD)/bench/%.so: tests/bench/%/plugin.c tests/bench/plugin.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -shared -fPIC -o $@ $<
 # replays with the code that the module has
 $(BUILD)/bench/serial: tests/bench/tools/serial.c $(CORE_SRC) $(wildcard kmod/core/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(if $(filter x86_64,$(shell uname -m)),-mpopcnt) $(LDFLAGS) -o $@ $< $(CORE_SRC)
-$(BUILD)/bench/%: tests/bench/tools/%.c
+$(BUILD)/bench/%: tests/bench/tools/%.c tests/bench/tools/blocks.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
 

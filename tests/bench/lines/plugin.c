@@ -25,38 +25,7 @@
  * one pointer, so the length of a chain of dependent misses is at most the
  * number of objects.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* --- the part of qemu-plugin.h that is used (Debian does not ship it) ------- */
-
-typedef uint64_t qemu_plugin_id_t;
-typedef uint32_t qemu_plugin_meminfo_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-enum { QEMU_PLUGIN_CB_NO_REGS };
-enum { QEMU_PLUGIN_MEM_RW = 3 };
-
-typedef void (*insn_fn)(unsigned int vcpu, void *data);
-typedef void (*mem_fn)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
-
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-					   void (*fn)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb));
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, insn_fn fn, int flags, void *data);
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_fn fn, int flags, int rw, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t n);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
-
-#define EXPORT __attribute__((visibility("default")))
-EXPORT int qemu_plugin_version = 1;
-int EXPORT qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
+#include "../plugin.h"
 
 /* --- the model ---------------------------------------------------------------- */
 
@@ -84,7 +53,6 @@ static bool cached(uint64_t line)
 
 /* --- one I/O ------------------------------------------------------------------ */
 
-static const char *dir = ".";
 static uint64_t text_start, text_end;
 static bool watching, calling;
 static uint64_t ios, insns, misses, depths, atomics, stores;
@@ -215,15 +183,7 @@ static void on_report(unsigned int vcpu, void *data)
 
 /* --- translation: which instructions to watch ------------------------------------ */
 
-/* nopl 0x7e44ace0+N(%rax) */
-static int mark_of(const uint8_t *code, size_t size)
-{
-	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 }, tail[] = { 0xac, 0x44, 0x7e };
-
-	if (size != 7 || memcmp(code, nop, 3) || memcmp(code + 4, tail, 3))
-		return 0;
-	return code[3] - 0xe0;
-}
+static const exec_fn mark_fn[] = { NULL, on_begin, on_end, on_report };
 
 /* Prefix lock, or exchange with memory, which locks by itself; not per CPU. */
 static bool is_atomic(const uint8_t *code, size_t size)
@@ -258,13 +218,9 @@ static void watch_insn(struct qemu_plugin_insn *insn)
 	const uint8_t *code = qemu_plugin_insn_data(insn);
 	size_t size = qemu_plugin_insn_size(insn);
 	uint64_t pc = qemu_plugin_insn_vaddr(insn);
-	int mark;
 
 	if (pc < KERNEL_START) {
-		mark = mark_of(code, size);
-		if (mark >= 1 && mark <= 3)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == 1 ? on_begin : mark == 2 ? on_end : on_report,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		watch_mark(insn);
 		return;
 	}
 	if (is_atomic(code, size))
@@ -283,16 +239,4 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	(void)id;
 	for (k = 0; k < qemu_plugin_tb_n_insns(tb); k++)
 		watch_insn(qemu_plugin_tb_get_insn(tb, k));
-}
-
-int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
-{
-	int k;
-
-	(void)info;
-	for (k = 0; k < argc; k++)
-		if (!strncmp(argv[k], "dir=", 4))
-			dir = strdup(argv[k] + 4);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
-	return 0;
 }

@@ -13,32 +13,9 @@
  * fio's --fsync=64 is no measure of that: at a queue depth above one it sends
  * many more than one fsync per 64 writes, and its random offsets repeat.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <liburing.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define BLOCK 4096
-
-static void trouble(const char *text, int error)
-{
-	fprintf(stderr, "commits: %s: %s\n", text, strerror(error));
-	exit(1);
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
+#include "blocks.h"
 
 /* The k-th of 0 .. blocks-1 in an order without pattern: a full-period walk. */
 static uint32_t *order_of(uint32_t blocks, bool random)
@@ -51,26 +28,12 @@ static uint32_t *order_of(uint32_t blocks, bool random)
 	for (uint32_t k = 0; k < blocks; k++)
 		order[k] = k;
 	for (uint32_t k = blocks - 1; random && k; k--) {
-		uint32_t other, swap = order[k];
+		uint32_t other = (uint32_t)rnd(&state, k + 1), swap = order[k];
 
-		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-		other = (state >> 20) % (k + 1);
 		order[k] = order[other];
 		order[other] = swap;
 	}
 	return order;
-}
-
-static void reap(struct io_uring *ring)
-{
-	struct io_uring_cqe *cqe;
-	int err = io_uring_wait_cqe(ring, &cqe);
-
-	if (err)
-		trouble("wait", -err);
-	if (cqe->res != BLOCK)
-		trouble("write", cqe->res < 0 ? -cqe->res : EIO);
-	io_uring_cqe_seen(ring, cqe);
 }
 
 int main(int argc, char **argv)
@@ -80,7 +43,7 @@ int main(int argc, char **argv)
 	struct io_uring ring;
 	uint32_t *order;
 	void *data;
-	int fd, err;
+	int fd;
 
 	if (argc != 6 && (argc != 7 || strcmp(argv[6], "order"))) {
 		fprintf(stderr, "usage: commits DEVICE BLOCKS COUNT PER_SYNC DEPTH [order]\n");
@@ -92,15 +55,10 @@ int main(int argc, char **argv)
 	depth = strtoul(argv[5], NULL, 0);
 	if (!depth || count > blocks)
 		trouble("numbers", EINVAL);
-	fd = open(argv[1], O_RDWR | O_DIRECT | O_CLOEXEC);
-	if (fd < 0)
-		trouble(argv[1], errno);
-	data = aligned_alloc(BLOCK, BLOCK);
-	memset(data, 0x5a, BLOCK);
+	fd = open_direct(argv[1]);
+	data = block_new();
 	order = order_of(blocks, argc == 6);
-	err = io_uring_queue_init(depth, &ring, 0);
-	if (err)
-		trouble("io_uring", -err);
+	ring_open(&ring, depth);
 
 	began = now();
 	for (uint32_t k = 0; k < count; k++) {
@@ -108,7 +66,7 @@ int main(int argc, char **argv)
 		uint64_t from;
 
 		if (busy == depth) {
-			reap(&ring);
+			ring_reap(&ring);
 			busy--;
 		}
 		sqe = io_uring_get_sqe(&ring);
@@ -119,7 +77,7 @@ int main(int argc, char **argv)
 		if (!per_sync || (k + 1) % per_sync)
 			continue;
 		while (busy) {
-			reap(&ring);
+			ring_reap(&ring);
 			busy--;
 		}
 		from = now();
@@ -131,7 +89,7 @@ int main(int argc, char **argv)
 		syncs++;
 	}
 	while (busy) {
-		reap(&ring);
+		ring_reap(&ring);
 		busy--;
 	}
 	took = now() - began;

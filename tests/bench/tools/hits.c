@@ -9,29 +9,9 @@
  * tests/bench/lines/plugin.c knows; a mark is a no-op for everybody else.
  * new: writes the blocks behind those of write, between marks.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define BLOCK 4096
+#include "blocks.h"
 
 #define MARK(n) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0xe0 + " #n ", 0xac, 0x44, 0x7e" ::: "memory")
-
-static void trouble(const char *text)
-{
-	fprintf(stderr, "hits: %s: %s\n", text, strerror(errno));
-	exit(1);
-}
-
-static uint64_t rnd(uint64_t *state, uint64_t below)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (*state >> 20) % below;
-}
 
 int main(int argc, char **argv)
 {
@@ -47,15 +27,12 @@ int main(int argc, char **argv)
 	count = strtoull(argv[4], NULL, 0);
 	reads = argc > 5 ? strtoull(argv[5], NULL, 0) : 1000;
 	seed = argc > 6 ? strtoull(argv[6], NULL, 0) : 1;
-	block = aligned_alloc(BLOCK, BLOCK);
-	fd = open(argv[1], O_RDWR | O_DIRECT | O_CLOEXEC);
-	if (!block || fd < 0)
-		trouble(argv[1]);
-	memset(block, 0x5a, BLOCK);
+	block = block_new();
+	fd = open_direct(argv[1]);
 	if (!strcmp(argv[2], "write")) {
 		for (k = 0; k < count; k++)
 			if (pwrite(fd, block, BLOCK, k * stride) != BLOCK)
-				trouble("write");
+				trouble("write", errno);
 		return 0;
 	}
 	if (!strcmp(argv[2], "new")) {
@@ -66,7 +43,7 @@ int main(int argc, char **argv)
 			put = pwrite(fd, block, BLOCK, k * stride + BLOCK);
 			MARK(2);
 			if (put != BLOCK)
-				trouble("write");
+				trouble("write", errno);
 		}
 		MARK(3);
 		return 0;
@@ -79,7 +56,7 @@ int main(int argc, char **argv)
 		got = pread(fd, block, BLOCK, at);
 		MARK(2);
 		if (got != BLOCK)
-			trouble("read");
+			trouble("read", errno);
 	}
 	MARK(3);
 	return 0;
