@@ -11,8 +11,9 @@ FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd} COMPRESS=${COMPRESS:-50}
 LOADS=${LOADS:-zipf-mixed}
 . "$TERRACE_TREE/tests/bench/tier.bash"
 
-# name	lines of [policy]; options of the table
-variants='
+base_options=$VOL_OPTIONS
+# name	lines of [policy], separated by ;	| options of the table
+variants="
 default
 heat-clock		heat = clock
 heat-lru		heat = lru
@@ -20,27 +21,37 @@ sense-none		sense = none
 rule-precise		rule = precise
 rule-random		rule = random
 rule-oldest		rule = oldest
+rule-hotrap		rule = hotrap
+no-retention		ralt.min_hot_share = 0;ralt.max_hot_share = 0.001;ralt.initial_hot_share = 0.001;fill = 0
 no-fill			fill = 0
 no-first-sight		admit.fill = 0
-promotion-cache-off	;cache_mb=0
+no-neighbours		flush.neighbours = 2
+candidates-1		choose.candidates = 1
+promotion-cache-off	|cache_mb=0
+no-streams		|$base_options stream_kb=0
 no-packing		codec.min_gain = 10
 lz4-only		codec.zstd_gain = 10
 zstd-only		codec.frozen = 0
+zstd-narrow		codec.frozen = 0;codec.cluster_gain = 10
 append-cheap		msc.append_debt = 0
+append-dear		msc.append_debt = 4
+wear-dear		msc.wear_price = 20
+no-governor		governor.max_regret = 1;governor.min_return = 0
 no-brake		brake.tolerance = 100
-'
+"
 
 # differ A B: by a hundredth
 differ() { [ $((($1 - $2) * 100)) -gt "$2" ] || [ $((($2 - $1) * 100)) -gt "$2" ]; }
 
 for LOAD in ${LOADS//,/ }; do
 	IDEAL=
-	echo "# $LOAD: $FAST + $SLOW, $FAST_MB MiB before $VOLUME_MB MiB, $COMPRESS % compressible; $PASSES passes of $PASS_IOS to warm up, $IOS measured"
+	echo "# $(models)"
+	echo "# $LOAD: $FAST_MB MiB before $VOLUME_MB MiB, $COMPRESS % compressible; $base_options; warmed up by $PASSES passes of $PASS_IOS accesses, seeds $((SEED + 1)) to $((SEED + PASSES)); measured: $IOS, seed $((SEED - 1))"
 	while read -r name set; do
 		[ "$name" ] || continue
 		[[ ,${VARIANTS:-$name}, = *,$name,* ]] || continue
-		CONF_LINES=${set%;*} VOL_OPTIONS=
-		[[ $set != *\;* ]] || VOL_OPTIONS=${set#*;}
+		CONF_LINES=${set%%|*} VOL_OPTIONS=$base_options
+		[[ $set != *\|* ]] || VOL_OPTIONS=${set#*|}
 		SETTINGS_SHOWN["terrace"]=yes
 		run_system terrace
 		say=

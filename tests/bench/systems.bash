@@ -49,6 +49,9 @@ fill() {
 		--buffer_compress_percentage="${COMPRESS:-0}" > /dev/null
 }
 
+# models: one line, for the page; what the presets mean is in tests/drive/preset.c
+models() { echo "drives: fast $FAST ($FAST_OPTS)${MID:+, between $MID ($MID_OPTS)}, slow $SLOW ($SLOW_OPTS)"; }
+
 drives() {	# MB of the fast one
 	# shellcheck disable=SC2086
 	mkdrive fastd "$FAST" "$1" $FAST_OPTS

@@ -103,7 +103,9 @@ tier_table() {
 	LOAD=$1
 	IDEAL=$(sed -n 's/^random_distribution=//p' "/dev/shm/jobs/tier-$LOAD.fio")
 	GOT=()
-	echo "# $LOAD: $FAST + $SLOW, $FAST_MB MiB before $VOLUME_MB MiB, depth $DEPTH; $PASSES passes of $PASS_IOS to warm up, $IOS measured"
+	[ "${SETTINGS_SHOWN[models]:-}" ] || echo "# $(models)"
+	SETTINGS_SHOWN[models]=yes
+	echo "# $LOAD: $FAST_MB MiB before $VOLUME_MB MiB, depth $DEPTH; warmed up by $PASSES passes of $PASS_IOS accesses, seeds $((SEED + 1)) to $((SEED + PASSES)); measured: $IOS, seed $((SEED - 1))"
 	for s in $SYSTEMS; do
 		[ "$s" != ideal ] || [[ $IDEAL = z* ]] || continue
 		run_system "$s"

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The page of benchmarks says what was missed, what was not run, which switch changes nothing, and where two runs disagree.
+# host: timeout=60
+. "$TERRACE_TREE/tests/host/lib.sh"
+
+mkdir -p "$OUT/tree/tests/drive" "$OUT/tree/build/bench"
+cp -r tests/bench "$OUT/tree/tests/"
+cp -r fio-jobs "$OUT/tree/"
+cp tests/drive/preset.c "$OUT/tree/tests/drive/"
+cd "$OUT/tree" || exit
+PAGE=Documentation/benchmarks/README.md
+
+# ran NAME STATUS: what tests/bench/run leaves of it; its rows from standard input
+ran() {
+	mkdir -p "build/bench/$1"
+	cat > "build/bench/$1/bars.csv"
+	echo "$2" > "build/bench/$1/status"
+	echo "TERRACE_BENCH_ENV=\"VOLUME_MB=256\" tests/bench/run $1" > "build/bench/$1/command"
+	echo 1234567 > "build/bench/$1/source"
+	echo "[    0.000000] Linux version 6.1.0-1-amd64 (x)" > "build/bench/$1/kernel.log"
+	printf '# fast: 256 MiB on the fast drive alone\n%s: 1 of 2 bars missed\n' "$1" > "build/bench/$1/output"
+}
+has() { grep -qE -e "$1" $PAGE || { cat $PAGE; die "the page has no line like '$1'"; }; }
+has_not() { ! grep -qE -e "$1" $PAGE || die "the page has a line like '$1'"; }
+
+ran tier-nvme-hdd 1 <<'TEXT'
+tier-nvme-hdd,zipf-read; bcache; iops,500,a second,,,
+tier-nvme-hdd,zipf-read; bcache; p99,9000,us,,,
+tier-nvme-hdd,zipf-read; terrace; iops,700,a second,,,
+tier-nvme-hdd,zipf-read: terrace; of the best static placement,800,o/oo,>=,950,MISSED
+tier-nvme-hdd,zipf-read: made up,7,o/oo,>=,5,met
+TEXT
+ran policy 0 <<'TEXT'
+policy,zipf-mixed; default; iops,1000,a second,,,
+policy,zipf-mixed; default; slow_reads,100,o/oo,,,
+policy,zipf-mixed; heat-lru; iops,900,a second,,,
+policy,zipf-mixed; heat-lru; slow_reads,100,o/oo,,,
+policy,zipf-mixed; rule-oldest; iops,1009,a second,,,
+policy,zipf-mixed; rule-oldest; slow_reads,100,o/oo,,,
+TEXT
+printf '%s\n' 'zipf-read; bcache; iops,500,503' 'zipf-read; terrace; iops,700,720' > build/bench/tier-nvme-hdd/again.csv
+
+expect 0 'README.md' tests/bench/page
+has '^\| tier-nvme-hdd \| zipf-read: terrace; of the best static placement \| 800 o/oo \| >= 950 \| not analysed yet \|$'
+has '^\| zipf-read: made up \| 7 o/oo \| >= 5 \| met \|$'
+has '^    TERRACE_BENCH_ENV="VOLUME_MB=256" tests/bench/run tier-nvme-hdd$'
+has '^Kernel 6.1.0-1-amd64, source 1234567, vtime mode'
+has '^\| bcache \| 500 \| 9000 \|$'
+has '^\| cache-32 \| not run \|'
+has '^\| db \| .* \| \*\*not run\*\* \|$'
+has '^\| heat-lru .*IOPS 1000 → 900 \|$'
+has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \|$'
+has '^\| rule-random .*not run \|$'
+has '^\| no-inherit_heat .*not run \|$'
+has '1 of 2 figures agree within 1 %'
+has '^\| zipf-read; terrace; iops \| 700 \| 720 \|$'
+has_not 'bcache; iops \| 500 \| 503'
+has '^- \*\*optane\*\*: .*read_lat_ns'
+
+# a script that was stopped says so, and its rows stay
+echo 124 > build/bench/tier-nvme-hdd/status
+: > build/bench/tier-nvme-hdd/output
+expect 0 'README.md' tests/bench/page
+has 'ended early with status 124'
+has '^\| bcache \| 500 \| 9000 \|$'
+echo "ok: the page says what there is, and what is not"
