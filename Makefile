@@ -134,6 +134,14 @@ $(BUILD)/bench/pages/sqlite: tests/bench/tools/pages.py
 	$(call say,RUN,$<)
 	$(Q)mkdir -p $(BUILD)/bench && $< $(@D)
 
+# YCSB's mixes on databases that live in a program
+.PHONY: ycsb
+#: make ycsb          build/ycsb from tests/bench/ycsb/, with the distribution's RocksDB and SQLite
+ycsb: $(BUILD)/ycsb
+$(BUILD)/ycsb: $(wildcard tests/bench/ycsb/*.[ch])
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -lrocksdb -lsqlite3 -lm
+
 # the random workload that knows what a volume may hold, and when
 .PHONY: oracle
 #: make oracle        build/oracle from tests/oracle/
@@ -207,7 +215,7 @@ $(BUILD)/bpf/vmlinux.h:
 # ---- tests, measurements, checks ------------------------------------------------
 
 .PHONY: setup check check-long check-debug check-seeded demo
-.PHONY: bench bench-io bench-tier bench-policy bench-db bench-smoke bench-page lint lint-deep
+.PHONY: bench bench-io bench-tier bench-policy bench-ablations bench-db bench-smoke bench-page lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
@@ -235,25 +243,27 @@ demo: setup
 	$(Q)scripts/setup --demo $(if $(HOST),--kernel $(shell uname -r))
 	$(Q)$(MAKE) kmod drive daemon $(if $(HOST),KERNEL=$(shell uname -r))
 	$(Q)tests/demo/run $(if $(HOST),--host)
-#: make bench         the performance figures, in virtual time
+#: make bench         the performance figures, in virtual time, and the page of them
 bench: setup
 	$(Q)scripts/setup --bench
-	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench
-	$(Q)tests/bench/run
+	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench ycsb
+	$(Q)tests/bench/run; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes
 bench-io: setup
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
-	$(Q)tests/bench/run lines io open bandwidth smp
+	$(Q)tests/bench/run lines io open scale bandwidth smp
 #: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
 #: make bench-policy  one technique switched at a time
-#: make bench-db      RocksDB on all of them
+#: make bench-ablations  that, and what files, packs and early termination are worth: one table
+#: make bench-db      RocksDB, SQLite, PostgreSQL on all of them
 bench-tier: scripts = $(patsubst tests/bench/%.sh,%,$(wildcard tests/bench/tier-*.sh))
 bench-policy bench-db: scripts = $(@:bench-%=%)
-bench-tier bench-policy bench-db:
+bench-ablations: scripts = policy files moves
+bench-tier bench-policy bench-ablations bench-db: setup
 	$(Q)scripts/setup --bench
-	$(Q)$(MAKE) kmod drive daemon oracle bench-tools orders
+	$(Q)$(MAKE) kmod drive daemon oracle bench-tools orders $(if $(filter bench-db,$@),ycsb) $(if $(filter bench-ablations,$@),bench-pages pack-bench)
 	$(Q)tests/bench/run $(scripts); missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
-#: make bench-page    Documentation/benchmarks.md and pictures from build/bench
+#: make bench-page    Documentation/benchmarks/ (page and pictures) from build/bench
 bench-page:
 	$(Q)scripts/setup --bench
 	$(Q)tests/bench/plot

@@ -1,99 +1,145 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# RocksDB, unmodified, on xfs and ext4: loading, reads, YCSB mixes, all on fast, all on slow, peers, Terrace.
+# Databases, unmodified, on xfs and ext4: all on fast, all on slow, peers, RocksDB's own tiering, Terrace.
 # bench: mode=vtime memory=4500M timeout=21600
 #
-# db_bench with records of 1,016 bytes. Reads are direct, so that the page cache of a
-# machine with more memory than data does not answer them; writes are buffered and
-# logged. Mixes A, B, C, E are YCSB's shares by mixgraph: a power law over keys that lie
-# scattered. F is updaterandom, whose keys db_bench draws uniformly; D, which reads what was
-# written last, it does not have. Beside each figure (x - slow) / (fast - slow).
-# FS=, SYSTEMS=, KEYS=, OPS= from the environment.
+# RocksDB and SQLite under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
+# say how. Each is loaded, then reads $WARM operations of the mix C (PostgreSQL: select), to warm up, with another seed;
+# then come the rows, one after the other. Beside each figure (x - slow) / (fast - slow), in parts of a
+# thousand: what share of what all on the fast drive would gain is had.
+#
+# System "paths" is RocksDB's own tiering (db_paths): a filesystem on each drive, the log and the
+# upper levels on the fast one, as far as they fit. DBS=, FS=, SYSTEMS=, KEYS=, OPS= from the environment.
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
-VOLUME_MB=${VOLUME_MB:-1024}
+VOLUME_MB=${VOLUME_MB:-384}
+SHARE=${SHARE:-12}
 FILL=no
-SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache terrace}
+CONF_LINES=${CONF_LINES:-files = yes}
+SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache paths terrace}
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 . "$TERRACE_TREE/tests/bench/systems.bash"
+. "$TERRACE_TREE/tests/bench/databases.bash"
 
+DBS=${DBS:-rocksdb sqlite postgres}
 FS=${FS:-xfs ext4}
-KEYS=${KEYS:-300000}
-OPS=${OPS:-10000}
-SKEW=${SKEW:-0.2}		# the hottest x of the keys get x ^ SKEW of the accesses
+SEED=${SEED:-1000}
+WARM=${WARM:-$((KEYS / 2))}
 LOAD=db
 DIR=/dev/shm/db
-DIST_A=$(awk -v n="$KEYS" -v b="$SKEW" 'BEGIN { print n ^ -b }')
-declare -A GOT
+UPPER_MB=$((FAST_MB * 4 / 10))	# of tables; beside them there must be room for the log, for compactions, and for more of level 0
+declare -A GOT SAID_OF
 
-need_cmd db_bench
-in_ram db_bench mkfs.xfs mkfs.ext4
+in_ram mkfs.xfs mkfs.ext4
 mkdir -p $DIR
 
-# db RUN ARG...: its operations a second, into RATE
-db() {
-	local run=$1
-	shift
-	from_ram db_bench --db=$DIR --benchmarks="$run" --use_existing_db="$EXISTING" --num="$KEYS" --key_size=16 --value_size=1000 --threads=1 \
-		--compression_type=none --cache_size=8388608 --write_buffer_size=16777216 --target_file_size_base=16777216 \
-		--max_bytes_for_level_base=67108864 --bloom_bits=10 --use_direct_reads=true --seed=7 --disable_auto_compactions=false \
-		"$@" > /dev/shm/db.said 2>&1 || die "db_bench $run: $(tail -3 /dev/shm/db.said)"
-	EXISTING=true
-	[ "$run" != waitforcompaction ] || return 0
-	RATE=$(sed -n "s/^${run%%,*} *:.* \([0-9]*\) ops\/sec.*/\1/p" /dev/shm/db.said)
-	[ "$RATE" ] || die "db_bench $run printed no rate: $(tail -3 /dev/shm/db.said)"
+make_fs() {	# FS DEVICE FOLDER
+	case $1 in
+	xfs)	from_ram mkfs.xfs -q -f -K "$2" ;;
+	ext4)	from_ram mkfs.ext4 -q -F -E nodiscard "$2" ;;
+	esac > /dev/shm/said 2>&1 || die "mkfs.$1: $(cat /dev/shm/said)"
+	mkdir -p "$3"
+	mount -t "$1" "$2" "$3"
 }
 
-mix() {	# NAME GET PUT SEEK ARG...
-	local name=$1 get=$2 put=$3 seek=$4
-	shift 4
-	db mixgraph --reads="$OPS" --mix_get_ratio="$get" --mix_put_ratio="$put" --mix_seek_ratio="$seek" --mix_max_scan_len=100 \
-		--value_theta=1000 --value_sigma=0 --value_k=0 --key_dist_a="$DIST_A" --key_dist_b="$SKEW" "$@"
-	GOT[$fs-$s-$name]=$RATE
-}
+paths_up() { drives "$FAST_MB"; }
+paths_down() { :; }
+paths_settings() { echo "RocksDB's db_paths: a filesystem on each drive (ext4 on the fast one: it is too small for xfs), log and upper levels (at most $UPPER_MB MiB of tables) on the fast one"; }
 
-run_on() {	# FS SYSTEM
-	local fs=$1 s=$2
-	system_up "$s"
-	case $fs in
-	xfs)	from_ram mkfs.xfs -q -f -K "$DEV" ;;
-	ext4)	from_ram mkfs.ext4 -q -F -E nodiscard "$DEV" ;;
-	esac
-	mount -t "$fs" "$DEV" $DIR
-	EXISTING=false
-	db fillrandom
-	GOT[$fs-$s-load]=$RATE
-	db waitforcompaction
-	# warms up what it measures next: the same keys are hot, others are drawn
-	mix warm 1 0 0 --seed=1
-	mix C 1 0 0
-	mix B 0.95 0.05 0
-	mix A 0.5 0.5 0
-	mix E 0 0.05 0.95
-	db updaterandom --reads="$OPS"
-	GOT[$fs-$s-F]=$RATE
+all_up() {	# FS SYSTEM
+	if [ "$2" = paths ]; then
+		paths_up
+		make_fs ext4 /dev/mapper/fastd $DIR	# xfs takes no drive below 300 MB
+		make_fs "$1" /dev/mapper/slowd $DIR.lower
+		mkdir $DIR.lower/data
+		export LOWER=$DIR.lower/data UPPER_MB
+	else
+		system_up "$2"
+		make_fs "$1" "$DEV" $DIR
+	fi
+}
+all_down() {	# FS SYSTEM
 	umount $DIR
-	[ "$s" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$fs.json"; daemon_stop; }
-	system_down "$s"
+	[ "$2" != paths ] || umount $DIR.lower
+	unset LOWER
+	[ "$2" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$db-$1.json"; daemon_stop; }
+	if [ "$2" = bcache ]; then bcache_settle; fi
+	if [ "$2" = paths ]; then drives_off; else system_down "$2"; fi
+}
+
+keep() {	# ROW: at once, or what is stopped would have measured nothing
+	GOT[$db-$fs-$s-$1]=$RATE
+	printf '%-9s %-5s %-10s %-7s %8s a second  p99 %8s  p99.9 %8s us\n' "$db" "$fs" "$s" "$1" "$RATE" "${P99:--}" "${P999:--}"
+	bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; rate" "$RATE" "a second" "" "" ""
+	[ -z "${P99:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p99" "$P99" us "" "" ""
+	[ -z "${P999:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p999" "$P999" us "" "" ""
+}
+
+run_on() {	# DB FS SYSTEM
+	local db=$1 fs=$2 s=$3 rows row seed=$SEED
+	all_up "$fs" "$s"
+	"${db}_load"
+	keep load
+	sync -f $DIR
+	rows=$("${db}_rows")
+	rows=${rows#load }
+	# nothing to warm up on one drive
+	[[ $s = fast || $s = slow ]] || OPS=$WARM "${db}_run" "${rows%% *}" $((SEED - 1))
+	for row in $rows; do
+		"${db}_run" "$row" $((seed++))
+		keep "$row"
+	done
+	"${db}_end"
+	all_down "$fs" "$s"
+}
+
+# beside NAME: of the slow and the fast drive's figures, in o/oo
+beside() {
+	local x=${GOT[$1]:-} fast=${GOT[$db-$fs-fast-$row]:-} slow=${GOT[$db-$fs-slow-$row]:-}
+	if [ -z "$x" ] || [ -z "$fast" ] || [ -z "$slow" ] || [ "$fast" -le "$slow" ]; then return; fi
+	echo $(((x - slow) * 1000 / (fast - slow)))
+}
+
+table() {	# DB FS
+	local db=$1 fs=$2 s row share
+	for row in $("${db}_rows"); do
+		for s in ${SYSTEMS//,/ }; do
+			[ "${GOT[$db-$fs-$s-$row]:-}" ] || continue
+			share=$(beside "$db-$fs-$s-$row")
+			printf '%-9s %-5s %-7s %-10s %8s a second  (x - slow) / (fast - slow) %5s o/oo\n' "$db" "$fs" "$row" "$s" \
+				"${GOT[$db-$fs-$s-$row]}" "${share:--}"
+			[ -z "$share" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $row; $s; share" "$share" "o/oo" "" "" ""
+		done
+	done
+}
+
+# Never below the slow drive alone. What the papers show, they show on other hardware: no bar.
+bars() {	# DB FS
+	local db=$1 fs=$2 row ours slow
+	for row in $("${db}_rows"); do
+		ours=${GOT[$db-$fs-terrace-$row]:-} slow=${GOT[$db-$fs-slow-$row]:-}
+		if [ -z "$ours" ] || [ -z "$slow" ]; then continue; fi
+		bar "$db on $fs: $row: terrace, of the slow drive alone" $((ours * 1000 / slow)) o/oo -1000
+	done
 }
 
 modprobe -a xfs ext4
-for fs in ${FS//,/ }; do
-	for s in ${SYSTEMS//,/ }; do
-		run_on "$fs" "$s"
-		printf '%-5s %-10s' "$fs" "$s"
-		for name in load C B A E F; do printf '  %s %7s' $name "${GOT[$fs-$s-$name]}"; done
-		echo "  operations a second"
-	done
-	for name in load C B A E F; do
-		for s in ${SYSTEMS//,/ }; do figure "$fs $name; $s" "${GOT[$fs-$s-$name]}" "a second"; done
-		fast=${GOT[$fs-fast-$name]:-} slow=${GOT[$fs-slow-$name]:-} ours=${GOT[$fs-terrace-$name]:-}
-		if [ -z "$fast" ] || [ -z "$slow" ] || [ -z "$ours" ] || [ "$fast" -le "$slow" ]; then continue; fi
-		figure "$fs $name; terrace, (x - slow) / (fast - slow)" $(((ours - slow) * 1000 / (fast - slow))) o/oo
-		bar "$fs $name: terrace, of the slow drive alone" $((ours * 1000 / slow)) o/oo -1000
+echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; $WARM operations to warm up, $OPS of each row"
+for db in ${DBS//,/ }; do
+	"${db}_ready"
+	for fs in ${FS//,/ }; do
+		for s in ${SYSTEMS//,/ }; do
+			[ "$s" != paths ] || [ "$db" = rocksdb ] || continue
+			run_on "$db" "$fs" "$s"
+			[ "${SAID_OF[$s]:-}" ] || if [ "$s" = paths ]; then echo "# paths: $(paths_settings)"; else echo "# $s: $(system_settings "$s")"; fi
+			SAID_OF[$s]=yes
+		done
+		echo "# $db on $fs: $("${db}_settings")"
+		table "$db" "$fs"
+		bars "$db" "$fs"
 	done
 done
 bars_end

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Databases that are measured, unmodified, each in the folder $DIR; sourced by db.sh.
+#
+# NAME_ready		once: programs are in RAM
+# NAME_load		makes the database and loads it
+# NAME_rows		the rows that NAME_run knows
+# NAME_run ROW SEED	does $OPS of them: RATE, P99, P999 (us)
+# NAME_end		whatever it runs has ended
+# NAME_settings		one line: how it is set
+#
+# The machine has more memory than the databases are large. RocksDB reads past the page cache; SQLite and PostgreSQL,
+# which cannot, run with PAGE_MB and PG_MB of memory for themselves and their part of the page cache (a cgroup).
+#
+# shellcheck shell=bash disable=SC2034
+
+KEYS=${KEYS:-50000}
+OPS=${OPS:-4000}
+PAGE_MB=${PAGE_MB:-24}
+PG_MB=${PG_MB:-48}		# its processes alone take half of that
+CGROUP=/sys/fs/cgroup/database
+
+word() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" <<< "$SAID"; }
+
+# small MB COMMAND...: in a cgroup with so little memory
+small() {
+	if [ ! -d $CGROUP ]; then
+		mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
+		echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+		mkdir $CGROUP
+	fi
+	echo "$1M" > $CGROUP/memory.max
+	shift
+	(echo "$BASHPID" > $CGROUP/cgroup.procs && exec "$@")
+}
+
+# ---- RocksDB and SQLite, by build/ycsb ----
+
+mixes() {	# ENGINE ARG...
+	SAID=$(from_ram ycsb "$@" 2>&1) || die "ycsb $*: $SAID"
+	RATE=$(word rate) P99=$(word p99) P999=$(word p999)
+	[ "$RATE" ] || die "ycsb $*: $SAID"
+}
+
+rocksdb_ready() { PATH=$TERRACE_TREE/build:$PATH in_ram ycsb; }
+rocksdb_load() { mkdir -p $DIR/data && mixes rocksdb $DIR/data load "$KEYS"; }
+rocksdb_rows() { echo "load C B A F D E hot near"; }
+rocksdb_run() {
+	local ops=$OPS
+	[ "$1" != E ] || ops=$((OPS / 10))
+	mixes rocksdb $DIR/data "$1" "$KEYS" $ops "$2"
+}
+rocksdb_end() { :; }
+rocksdb_settings() {
+	echo "$KEYS records of 1,016 bytes that compress by half, nothing compressed by the database; block cache 8 MiB, memtable and tables 2 MiB, level 1 8 MiB, at most 8 tables in level 0, bloom filters of 10 bits, direct reads, WAL not synced; its own threads"
+}
+
+sqlite_ready() { rocksdb_ready; }
+sqlite() {
+	SAID=$(small "$PAGE_MB" env LD_LIBRARY_PATH=$RAM/lib CACHE_MB=8 "$RAM/ycsb" sqlite $DIR/data "$@" 2>&1) || die "ycsb sqlite $*: $SAID"
+	RATE=$(word rate) P99=$(word p99) P999=$(word p999)
+}
+sqlite_load() { mkdir -p $DIR/data && sqlite load "$KEYS"; }
+sqlite_rows() { echo "load C B A"; }
+sqlite_run() {
+	local ops=$OPS
+	[ "$1" != A ] || ops=$((OPS / 4))
+	sqlite "$1" "$KEYS" $ops "$2"
+}
+sqlite_end() { :; }
+sqlite_settings() {
+	echo "$KEYS records of 1,008 bytes in a table; cache 8 MiB and $PAGE_MB MiB of memory in all, write-ahead log, each write a transaction with synchronous = FULL"
+}
+
+# ---- PostgreSQL, by pgbench ----
+
+# Its programs find their files beside themselves, so all of it goes to RAM. The cluster is made once.
+PG=/dev/shm/pg
+PG_SCALE=${PG_SCALE:-6}		# 15 MiB each
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups env -i LD_LIBRARY_PATH=$RAM/lib HOME=$PG PATH="$PG_BIN:/usr/bin:/bin" LC_ALL=C "$@"; }
+
+postgres_ready() {
+	local version
+	version=$(find /usr/lib/postgresql -mindepth 1 -maxdepth 1 -printf '%f\n' 2> /dev/null | sort -n | tail -1)
+	[ "$version" ] || skip "no PostgreSQL is installed"
+	PG_BIN=$PG/usr/lib/postgresql/$version/bin
+	[ ! -e "$PG_BIN" ] || return 0
+	mkdir -p $PG/usr/lib/postgresql $PG/usr/share/postgresql
+	cp -r "/usr/lib/postgresql/$version" $PG/usr/lib/postgresql/
+	cp -r "/usr/share/postgresql/$version" $PG/usr/share/postgresql/
+	PATH=$PG_BIN:$PATH in_ram postgres pgbench initdb
+	chown -R postgres $PG
+	as_postgres initdb -D $PG/cluster -A trust --no-sync -U postgres > /dev/shm/said 2>&1 || die "initdb: $(tail -3 /dev/shm/said)"
+	cat >> $PG/cluster/postgresql.conf <<-TEXT
+		listen_addresses = ''
+		unix_socket_directories = '$PG'
+		shared_buffers = 8MB
+		max_connections = 8
+		maintenance_work_mem = 4MB
+		wal_recycle = off
+		max_wal_size = 64MB
+		autovacuum = off
+		jit = off
+	TEXT
+}
+
+pg_start() {	# FOLDER
+	chown -R postgres "$1"
+	small "$PG_MB" setpriv --reuid=postgres --regid=postgres --clear-groups env -i LD_LIBRARY_PATH=$RAM/lib LC_ALL=C "$PG_BIN/postgres" -D "$1" > /dev/shm/postgres.log 2>&1 &
+	PG_PID=$!
+	wait_for "PostgreSQL answers: $(tail -3 /dev/shm/postgres.log)" pg_answers
+}
+pg_answers() { as_postgres "$PG_BIN/pg_isready" -q -h $PG; }
+postgres_end() {
+	kill -INT "$(head -1 $DIR/data/postmaster.pid)"
+	wait "$PG_PID" || true
+}
+
+postgres_load() {
+	cp -r $PG/cluster $DIR/data
+	chmod 700 $DIR/data
+	pg_start $DIR/data
+	local from=$EPOCHREALTIME
+	as_postgres pgbench -h $PG -U postgres -i -q -s "$PG_SCALE" postgres > /dev/shm/said 2>&1 || die "pgbench -i: $(tail -3 /dev/shm/said)"
+	RATE=$(awk -v n=$((PG_SCALE * 100000)) -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.0f", n / (b - a) }')
+	P99= P999=
+}
+postgres_rows() { echo "load select simple"; }
+# accounts by Zipf 1.1 (pgbench's is above 1), scattered; select: one by its number; simple: pgbench's "simple update", three statements and a commit
+postgres_run() {
+	local n=$((PG_SCALE * 100000)) ops=$OPS
+	[ "$1" != simple ] || ops=$((OPS / 4))
+	{
+		echo "\\set aid 1 + permute(random_zipfian(1, $n, 1.1) - 1, $n)"
+		echo "\\set delta random(-5000, 5000)"
+		if [ "$1" = select ]; then
+			echo "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;"
+		else
+			printf '%s\n' "BEGIN;" "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;" \
+				"SELECT abalance FROM pgbench_accounts WHERE aid = :aid;" \
+				"INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :aid, :delta, CURRENT_TIMESTAMP);" "END;"
+		fi
+	} > $PG/script
+	rm -f $PG/log.*
+	(cd $PG && as_postgres pgbench -h $PG -U postgres -n -f $PG/script -t "$ops" --random-seed="$2" -l --log-prefix=$PG/log postgres) > /dev/shm/said 2>&1 ||
+		die "pgbench: $(tail -3 /dev/shm/said)"
+	RATE=$(sed -n 's/^tps = \([0-9]*\).*/\1/p' /dev/shm/said)
+	# the third word of a line of the log is the latency in us
+	read -r P99 P999 < <(sort -n -k3,3 $PG/log.* | awk '{ t[NR] = $3 } END { print t[int((NR - 1) * 0.99) + 1], t[int((NR - 1) * 0.999) + 1] }')
+	[ "$RATE" ] || die "pgbench printed no rate: $(tail -3 /dev/shm/said)"
+}
+postgres_settings() {
+	echo "PostgreSQL $(basename "$(dirname "$PG_BIN")"), pgbench at scale $PG_SCALE, one client, accounts by Zipf 1.1, scattered; shared_buffers 8 MB and $PG_MB MiB of memory in all, fsync on, autovacuum off"
+}
