@@ -152,13 +152,19 @@ writecache_down() { dmr tested; }
 # ---- bcache ----
 
 BCACHE=/sys/block/bcache0/bcache
+# KiB, at most its default: it refuses a device that has not more than 512 of them
+bcache_bucket() {
+	local kb=512
+	while [ $((FAST_MB * 1024 / kb)) -lt 1024 ]; do kb=$((kb / 2)); done
+	echo $kb
+}
 
 bcache_up() {
 	local word
 	drives "$FAST_MB"
-	from_ram make-bcache --writeback --block 4k --bucket $((FAST_MB < 40 ? 64 : FAST_MB < 128 ? 128 : 512))k -C /dev/mapper/fastd -B /dev/mapper/slowd > /dev/shm/bcache.said 2>&1 ||
+	from_ram make-bcache --writeback --block 4k --bucket "$(bcache_bucket)k" -C /dev/mapper/fastd -B /dev/mapper/slowd > /dev/shm/bcache.said 2>&1 ||
 		die "make-bcache: $(cat /dev/shm/bcache.said)"
-	echo /dev/mapper/fastd > /sys/fs/bcache/register
+	echo /dev/mapper/fastd > /sys/fs/bcache/register || die "bcache: $(dmesg | tail -3)"
 	echo /dev/mapper/slowd > /sys/fs/bcache/register
 	wait_for "bcache0 appears" [ -e $BCACHE/cache ]
 	for word in sequential_cutoff cache/congested_read_threshold_us cache/congested_write_threshold_us; do
@@ -282,7 +288,7 @@ system_settings() {
 	ideal)		echo "dm-linear, the $((FAST_MB * 256)) likeliest blocks on the fast drive: $((IDEAL_PPM / 1000)) of 1,000 accesses" ;;
 	cache-*)	echo "dm-cache smq, writeback, blocks of ${1#cache-} KiB, 8 MiB of the fast drive for metadata, migration_threshold as LVM has it" ;;
 	writecache)	echo "dm-writecache of kind s, blocks of 4096, watermarks as they are" ;;
-	bcache)		echo "bcache, writeback, block 4k, bucket $((FAST_MB < 40 ? 64 : FAST_MB < 128 ? 128 : 512))k, sequential_cutoff and both congested_*_threshold_us 0" ;;
+	bcache)		echo "bcache, writeback, block 4k, bucket $(bcache_bucket)k, sequential_cutoff and both congested_*_threshold_us 0" ;;
 	terrace)	echo "terraced, sense=bpf ${CONF_LINES:+; $CONF_LINES}${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
 	janitor|frozen)	echo "no daemon ${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
 	esac

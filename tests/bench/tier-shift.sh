@@ -32,6 +32,7 @@ stages() {	# SYSTEM
 		number=$((number + 1)) ZONES=${stage#*=} hot=${stage%%=*}
 		if [ "$s" = ideal ]; then
 			IDEAL=zoned:95/${hot%-*}:5/$((100 - ${hot%-*}))
+			ZONES=$IDEAL
 			system_up ideal
 		fi
 		SEED=$((SEED + 100))
