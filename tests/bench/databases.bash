@@ -13,7 +13,7 @@
 #
 # shellcheck shell=bash disable=SC2034
 
-KEYS=${KEYS:-50000}
+KEYS=${KEYS:-100000}	# three times the fast drive
 OPS=${OPS:-4000}
 PAGE_MB=${PAGE_MB:-24}
 PG_MB=${PG_MB:-48}		# its processes alone take half of that

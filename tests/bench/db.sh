@@ -13,7 +13,7 @@
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
 VOLUME_MB=${VOLUME_MB:-384}
-SHARE=${SHARE:-12}
+SHARE=${SHARE:-8}
 FILL=no
 CONF_LINES=${CONF_LINES:-files = yes}
 SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache paths terrace}
@@ -30,7 +30,7 @@ SEED=${SEED:-1000}
 WARM=${WARM:-$((KEYS / 2))}
 LOAD=db
 DIR=/dev/shm/db
-UPPER_MB=$((FAST_MB * 4 / 10))	# of tables; beside them there must be room for the log, for compactions, and for more of level 0
+UPPER_MB=$((FAST_MB * 3 / 10))	# of tables; beside them there must be room for the log, for compactions, and for more of level 0
 declare -A GOT SAID_OF
 
 in_ram mkfs.xfs mkfs.ext4
