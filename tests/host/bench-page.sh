@@ -9,6 +9,7 @@ cp -r tests/bench "$OUT/tree/tests/"
 cp -r fio-jobs "$OUT/tree/"
 cp tests/drive/preset.c "$OUT/tree/tests/drive/"
 cd "$OUT/tree" || exit
+echo 'policy: made up => it is made up' > tests/bench/analysis
 PAGE=Documentation/benchmarks/README.md
 
 # ran NAME STATUS: what tests/bench/run leaves of it; its rows from standard input
@@ -38,6 +39,13 @@ policy,zipf-mixed; heat-lru; iops,900,a second,,,
 policy,zipf-mixed; heat-lru; slow_reads,100,o/oo,,,
 policy,zipf-mixed; rule-oldest; iops,1009,a second,,,
 policy,zipf-mixed; rule-oldest; slow_reads,100,o/oo,,,
+policy,made up,3,o/oo,<=,2,MISSED
+TEXT
+ran db 1 <<'TEXT'
+db,rocksdb on xfs: C; slow; rate,100,a second,,,
+db,rocksdb on xfs: C; fast; rate,1100,a second,,,
+db,rocksdb on xfs: C; terrace; rate,600,a second,,,
+db,rocksdb on xfs: C: terrace; of the slow drive alone,900,o/oo,>=,1000,MISSED
 TEXT
 printf '%s\n' 'zipf-read; bcache; iops,500,503' 'zipf-read; terrace; iops,700,720' > build/bench/tier-nvme-hdd/again.csv
 
@@ -48,7 +56,10 @@ has '^    TERRACE_BENCH_ENV="VOLUME_MB=256" tests/bench/run tier-nvme-hdd$'
 has '^Kernel 6.1.0-1-amd64, source 1234567, vtime mode'
 has '^\| bcache \| 500 \| 9000 \|$'
 has '^\| cache-32 \| not run \|'
-has '^\| db \| .* \| \*\*not run\*\* \|$'
+has '^\| policy \| made up \| 3 o/oo \| <= 2 \| it is made up \|$'
+has '^\| terrace \| 600 \| 500 \|$'
+has '^\| paths \| not run \|'
+has '^\| scale \| .* \| \*\*not run\*\* \|$'
 has '^\| heat-lru .*IOPS 1000 → 900 \|$'
 has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \|$'
 has '^\| rule-random .*not run \|$'
