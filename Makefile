@@ -296,7 +296,7 @@ install uninstall:
 #: Variables: KERNEL=6.12 (release or its beginning), JOBS=N, V=1, PREFIX, DESTDIR, CFLAGS
 .PHONY: clean distclean help
 clean:
-	$(Q)rm -rf $(addprefix $(BUILD)/,kernel user san unit drive oracle bpf test bench vm docs lint terraced terracectl)
+	$(Q)rm -rf $(addprefix $(BUILD)/,kernel user san unit drive oracle ycsb bpf test bench vm docs lint terraced terracectl)
 distclean:
 	$(Q)rm -rf $(BUILD)
 #: make help          this list
