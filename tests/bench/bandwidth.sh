@@ -147,7 +147,7 @@ scans() {	# WHAT [FIO_ARG...]
 	figure "scan of a fresh volume, 1 MiB reads, depth 4" "$fresh" kB/s
 	aged=$(scan $mapped)
 	figure "scan of an aged volume, of the fresh one's" $((aged * 1000 / fresh)) o/oo
-	printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n' > $CONF
+	printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n' > "$CONF"
 	rm -rf /dev/shm/state
 	daemon_start
 	sleep "${IDLE_S:-120}"

@@ -7,7 +7,7 @@
 # no promotion cache, on RAM disks; less what a pread() of the RAM disk takes. A
 # plugin counts from outside (profile/plugin.c), kallsyms says whose code it was.
 # $OUT/cold.txt gets all functions.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"

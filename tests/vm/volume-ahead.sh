@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Packs read in order are read ahead, in large pieces and only then; what was read ahead and is bad, or was overwritten, harms nobody.
 # vm: mode=functional cpus=1 memory=2G timeout=600 build=orders
-# shellcheck disable=SC2119
+# shellcheck disable=SC2015,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
