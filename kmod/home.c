@@ -122,7 +122,7 @@ u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n)
  */
 bool tr_home_may_be_free(struct terrace *tr, u64 block)
 {
-	u32 i = block % TERRACE_CHUNK_BLOCKS, t;
+	u32 i = block % TERRACE_CHUNK_BLOCKS, open = tr_space_open(tr), t;
 	const struct tr_chunk *chunk;
 	unsigned long flags;
 	bool may = false;
@@ -131,7 +131,7 @@ bool tr_home_may_be_free(struct terrace *tr, u64 block)
 		struct tr_tier *tier = &tr->tier[t];
 
 		if (tier->kind != TERRACE_KIND_HOME || tier->missing || tr_home_full(tier) ||
-		    !with_homes(tier, block, 1))
+		    !with_homes(tier, block, 1) || !(open >> t & 1))
 			continue;
 		spin_lock_irqsave(&tier->lock, flags);
 		chunk = tier->chunks[block >> TERRACE_CHUNK_SHIFT].chunk;
@@ -139,6 +139,24 @@ bool tr_home_may_be_free(struct terrace *tr, u64 block)
 		spin_unlock_irqrestore(&tier->lock, flags);
 	}
 	return may;
+}
+
+void tr_home_want(struct terrace *tr, u64 block)
+{
+	struct tr_tier *tier;
+	unsigned long flags;
+	u32 t;
+
+	if (READ_ONCE(tr->journal.starved) || !tr_home_may_be_free(tr, block))
+		return;
+	for (t = 0; t < tr->nr_tiers; t++) {
+		tier = &tr->tier[t];
+		if (tier->kind != TERRACE_KIND_HOME || tier->missing || !with_homes(tier, block, 1))
+			continue;
+		spin_lock_irqsave(&tier->lock, flags);
+		tier->wanted_chunk = (block >> TERRACE_CHUNK_SHIFT) + 1;
+		spin_unlock_irqrestore(&tier->lock, flags);
+	}
 }
 
 /* open_mutex: what is only being swept is waited for. */

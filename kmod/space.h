@@ -232,6 +232,8 @@ u32 tr_home_get(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
 u32 tr_home_get_wait(struct terrace *tr, struct tr_tier *tier, u64 block, u32 n);
 /* Is @block's own home free, for all that is known? */
 bool tr_home_may_be_free(struct terrace *tr, u64 block);
+/* For who waits for room already: if it may be, the refill worker is to look, and to wake him. */
+void tr_home_want(struct terrace *tr, u64 block);
 /* Trims what was got and never became part of the map, and gives it back. Sleeps. */
 void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
 bool tr_home_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
