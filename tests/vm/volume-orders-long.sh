@@ -16,6 +16,7 @@ STEP=${STEP:-1000}		# orders between two openings
 SECONDS_MOST=${SECONDS_MOST:-100000}
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
+renice -n 19 $$ > /dev/null	# as nice as the orders' workers, or these would hardly run beside the load
 give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 > /dev/shm/orders 2>&1; }
 steps=0 executed=0 given=0
 declare -A by_mode
