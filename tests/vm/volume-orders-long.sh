@@ -4,7 +4,7 @@
 # vm: mode=functional memory=3G timeout=5400 build=oracle,orders long
 #
 # Orders that found nothing to do, or were refused, do not count. SECONDS_MOST=N: no step
-# begins later than that (half of them under fio), and what was reached is said: several
+# begins later than that (FIO_SHARE of it under fio), and what was reached is said: several
 # such runs, with a SEED each, add up.
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -12,6 +12,7 @@
 
 SEED=${SEED:-1}
 ORDERS=${ORDERS:-20000}
+FIO_SHARE=${FIO_SHARE:-50}	# per cent of them; the rest under the oracle
 STEP=${STEP:-1000}		# orders between two openings
 SECONDS_MOST=${SECONDS_MOST:-100000}
 RANDOM=$SEED
@@ -48,16 +49,19 @@ by_fio() {
 by_oracle() { oracle_run --seed "$1" --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512; }
 
 vol_drives 96 768
-vol_format
+# Little of what there is. Of a full volume most orders find no room; and there a writer under the oracle was once refused
+# (SEED=11, one CPU, after 11,133 orders), which he never must be: not understood yet.
+small() { vol_format --size 128M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"; }
+small
 vol_up stream_kb=2048 commit_ms=200
-while more 50; do
+while more "$FIO_SHARE"; do
 	step by_fio
 	vol_down
 	vol_check
 	vol_up stream_kb=2048 commit_ms=200
 done
 vol_down
-vol_format
+small
 vol_up stream_kb=2048 commit_ms=200
 oracle_new "$SEED"
 while more 100; do
