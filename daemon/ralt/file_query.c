@@ -185,6 +185,7 @@ struct scan {
 
 static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t end)
 {
+	s->buffered.record = NULL;	/* of the attempt before: freed */
 	s->pages = malloc((size_t)r->run_count * 65536 + 1);
 	if (!s->pages || take_buffered(r, first, end, &s->buffered))
 		return -ENOMEM;
@@ -248,7 +249,6 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 
 	if (!s)
 		return -ENOMEM;
-	s->buffered.record = NULL;
 	do {
 		got = begin_scan(r, s, first, end);
 		if (!got)
