@@ -29,7 +29,7 @@ sum=$(leveldb fill $M/level "$KEYS")
 sync
 until_ "dead tables are trimmed" at_least trimmed_bytes 1000000
 sleep 2
-leveldb compare 90 "$LOG" $M/level/LOG* || { grep compaction: "$LOG" | tail -20; die "compactions"; }
+leveldb compare 95 "$LOG" $M/level/LOG* || { grep compaction: "$LOG" | tail -20; die "compactions"; }
 check_eq "events lost" "$(number events_lost)" 0
 [ "$(number bequests)" -ge 3 ] || die "heat was passed on $(number bequests) times"
 pass "LevelDB: $(number compactions) compactions, $(number bequests) times heat was passed on, $(number trimmed_bytes) bytes trimmed"
