@@ -185,11 +185,15 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 {
 	s64 moved = -ENOSPC;
+	u32 alive;
 
 	mutex_lock(&tier->clean_mutex);
-	if (!tr_shelf_takes(tier, READ_ONCE(tier->chunks[chunk].used)))
+	spin_lock_irq(&tier->lock);
+	alive = tr_chunk_alive(&tier->chunks[chunk]);
+	spin_unlock_irq(&tier->lock);
+	if (!tr_shelf_takes(tier, alive))
 		tr_shelf_reopen(tr, tier);
-	if (tr_shelf_takes(tier, READ_ONCE(tier->chunks[chunk].used)))
+	if (tr_shelf_takes(tier, alive))
 		moved = clean_shelf(tr, tier, chunk);
 	mutex_unlock(&tier->clean_mutex);
 	return moved;

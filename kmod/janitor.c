@@ -24,8 +24,7 @@
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
 
 #define WORTH_CLEANING	(TERRACE_CHUNK_BLOCKS * 9 / 10)
-#define CLEANABLE	(TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS - \
-			 TERRACE_CHUNK_BLOCKS / TERRACE_OWNERS_PER_BLOCK - 128)
+#define GAIN_LEAST	128	/* blocks */
 
 struct candidate {
 	u64 number;
@@ -269,7 +268,7 @@ static void settle(struct terrace *tr)
 /* --- cleaning ---------------------------------------------------------------------- */
 
 /* One that is to be left is not cleaned, which would be writing to it. */
-static bool shelves_low(struct terrace *tr, const struct tr_tier *tier)
+bool tr_shelves_low(struct terrace *tr, const struct tr_tier *tier)
 {
 	return tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
 	       tr_space_open(tr) >> tier->number & 1 &&
@@ -278,20 +277,31 @@ static bool shelves_low(struct terrace *tr, const struct tr_tier *tier)
 }
 
 /*
- * The closed shelf with the least in it; TR_ANY_CHUNK: none worth it. While
+ * Does cleaning a shelf with @alive blocks leave more behind than its copy takes? One that
+ * was closed early, since the next pack did not fit, has a copy that ends there as well.
+ */
+static bool gains(const struct tr_chunk_info *info, u32 alive)
+{
+	u32 filled = info->filled ?: TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+
+	return alive + alive / TERRACE_OWNERS_PER_BLOCK + GAIN_LEAST < filled;
+}
+
+/*
+ * The closed shelf with the least alive in it; TR_ANY_CHUNK: none worth it. While
  * writers have shelves, one that is nearly full is not: cleaning it wears the
- * drive for little. When they have none, whatever gains more than the owners
- * and the table of its copy take is: a volume within its virtual size must
- * not refuse a write.
+ * drive for little. When they have none, whatever gains anything is: a volume within its
+ * virtual size must not refuse a write.
  */
 static u32 emptiest_shelf(struct tr_tier *tier)
 {
 	u32 c, best = TR_ANY_CHUNK, least = tr_shelf_may_open(tier, TR_APPEND_WRITES) ?
-					    WORTH_CLEANING : CLEANABLE;
+					    WORTH_CLEANING : TERRACE_CHUNK_BLOCKS;
 
 	spin_lock_irq(&tier->lock);
 	for (c = 0; c < tier->nr_chunks; c++) {
-		u32 used;
+		const struct tr_chunk_info *info;
+		u32 alive;
 
 		/* There may be tens of thousands, and writers wait for the lock. */
 		if (c % LOCKED_CHUNKS == LOCKED_CHUNKS - 1) {
@@ -299,11 +309,12 @@ static u32 emptiest_shelf(struct tr_tier *tier)
 			cond_resched();
 			spin_lock_irq(&tier->lock);
 		}
-		used = tier->chunks[c].used;
-		if (!used || used >= least || tier->chunks[c].flags & TR_CHUNK_VAIN ||
-		    tr_shelf_is_open__f(tier, c))
+		info = &tier->chunks[c];
+		alive = tr_chunk_alive(info);
+		if (!info->used || alive >= least || !gains(info, alive) ||
+		    info->flags & TR_CHUNK_VAIN || tr_shelf_is_open__f(tier, c))
 			continue;
-		least = used;
+		least = alive;
 		best = c;
 	}
 	spin_unlock_irq(&tier->lock);
@@ -382,7 +393,7 @@ static bool has_work(struct terrace *tr)
 	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || shelves_low(tr, &tr->tier[t]))
+		if (over(tr, &tr->tier[t], TR_TUNE_JANITOR_HIGH) || tr_shelves_low(tr, &tr->tier[t]))
 			return true;
 	return false;
 }
@@ -400,13 +411,18 @@ static void janitor_fn(struct work_struct *work)
 	for (t = 0; candidate && move && t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
 
-		for (idle = 0; shelves_low(tr, tier) && idle < 2 && may_go_on(tr);)
+		for (idle = 0; tr_shelves_low(tr, tier) && idle < 2 && may_go_on(tr);)
 			idle = made(clean_round(tr, tier), &progress) ? 0 : idle + 1;
 		if (!over(tr, tier, TR_TUNE_JANITOR_HIGH))
 			continue;
 		/* What has no home goes to the next tier. */
 		for (b = t + 1; b < tr->nr_tiers; b++)
 			make_room(tr, tier, &tr->tier[b], candidate, move, &progress);
+	}
+	/* Before it says that there is none: what no count shows. */
+	if (!progress && may_go_on(tr) && tr_hidden_room_wanted(tr)) {
+		progress = tr_hidden_room_find(tr);
+		settle(tr);
 	}
 	tr_work_normally();
 	kfree(move);
@@ -415,8 +431,9 @@ static void janitor_fn(struct work_struct *work)
 	if (!progress) {
 		WRITE_ONCE(tr->janitor_looked, looked);
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
-		WRITE_ONCE(tr->janitor_vain, began);
 	}
+	/* What the search for hidden room found need not have been released yet. */
+	WRITE_ONCE(tr->janitor_vain, progress ? 0 : began);
 	WRITE_ONCE(tr->janitor_busy, false);
 	queue_work(tr->room_wq, &tr->refill_work);
 	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */
@@ -444,7 +461,9 @@ static bool rests(struct terrace *tr)
 	 */
 	if (!READ_ONCE(tr->janitor_looked) && has_work(tr))
 		return false;
-	return READ_ONCE(tr->janitor_vain) == releases(tr) || !tr_room_is_waited_for(tr);
+	if (!tr_room_is_waited_for(tr))
+		return true;
+	return READ_ONCE(tr->janitor_vain) == releases(tr) && !tr_hidden_room_wanted(tr);
 }
 
 /* Not work_busy(): the last lines of a pass, with its verdict given, are no pass. */

@@ -341,13 +341,35 @@ static void give_places_back(struct terrace *tr, const struct tr_move *move, str
 					   area->piece[k].n, true);
 }
 
+static bool droppable(const struct tr_move *move, u64 place)
+{
+	return move->drop_only ? place != TR_NO_PLACE : wanted(move, place);
+}
+
+/* Packs in which nothing lives, and copies of indexes: the packs have the originals. Credits used. */
+static u32 drop_packs__f(struct terrace *tr, struct tr_move *move)
+{
+	struct tr_packs *packs = tr_region_packs(move->region);
+	u32 k, nr = packs->nr, used = tr_packs_drop_dead__f(tr, move->region);
+
+	move->moved += nr - packs->nr;
+	for (k = 0; k < packs->nr; k++) {
+		if (packs->pack[k].index_place == TR_NO_PLACE)
+			continue;
+		move->moved += packs->pack[k].index_blocks;
+		used += tr_pack_drop_copy__f(tr, move->region, &packs->pack[k]);
+	}
+	return used;
+}
+
 /* A clean slot goes without being moved: its pack has the block. Unless the pack's
- * tier is missing: then it is the only copy that can be read, and is moved.
+ * tier is missing: then it is the only copy that can be read, and is moved. A pin
+ * keeps it, unless a writer would have to be refused for it.
  */
 static void drop_clean(struct terrace *tr, struct tr_move *move)
 {
 	struct tr_region *region = move->region;
-	u32 i, n, used = 0, credits = TERRACE_REGION_BLOCKS;
+	u32 i, n, used = 0, credits = TERRACE_REGION_BLOCKS + 3 * TERRACE_PACK_SLOTS;
 	struct tr_pack_ref ref;
 	unsigned long flags;
 	bool packs;
@@ -362,12 +384,14 @@ static void drop_clean(struct terrace *tr, struct tr_move *move)
 	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
 		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
 		n = tr_region_find_pack(region, i, n, &ref);
-		if (stays(move, i, &n) || !ref.id || !wanted(move, place) ||
+		if ((!move->drop_only && stays(move, i, &n)) || !ref.id || !droppable(move, place) ||
 		    tr->tier[tr_place_tier(ref.place)].missing)
 			continue;
 		used += tr_packed__f(tr, region, ref.id, i, n);
 		move->moved += n;
 	}
+	if (move->drop_only)
+		used += drop_packs__f(tr, move);
 	spin_unlock_irqrestore(&region->lock, flags);
 	tr_journal_unreserve(tr, credits - used);
 }
@@ -375,6 +399,8 @@ static void drop_clean(struct terrace *tr, struct tr_move *move)
 static void move_one(struct terrace *tr, struct tr_move *move, struct work_area *area)
 {
 	drop_clean(tr, move);
+	if (move->drop_only)
+		return;
 	snapshot(move, area);
 	if (!area->nr_blocks)
 		return;
@@ -437,13 +463,14 @@ void tr_moves_forget(struct terrace *tr)
 
 void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 {
-	struct work_area *area = area_get(tr);
+	bool copies = !move->drop_only;		/* all of a batch do the same */
+	struct work_area *area = copies ? area_get(tr) : NULL;
 	u32 k;
 
 	tr_reserve_wait(tr);		/* while none of them is pinned */
 	for (k = 0; k < nr; k++)
-		move[k].err = area ? tr_move_begin(tr, &move[k]) : -ENOMEM;
-	if (!area)
+		move[k].err = area || !copies ? tr_move_begin(tr, &move[k]) : -ENOMEM;
+	if (copies && !area)
 		return;
 	tr_epoch_wait(tr, BIT(tr->nr_tiers) - 1);
 	for (k = 0; k < nr; k++) {
@@ -454,5 +481,6 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 				   move[k].left_out);
 		tr_move_end(&move[k]);
 	}
-	area_put(tr, area);
+	if (area)
+		area_put(tr, area);
 }

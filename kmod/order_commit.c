@@ -108,6 +108,7 @@ static u32 commit_pack__f(struct terrace *tr, struct tr_order_state *s, const st
 		tr_packs_index(tr_region_packs(region), s->made.id, s->index_place,
 			       s->header_blocks);
 		write_seqcount_end(&region->seq);
+		this_cpu_add(tr->stats->hidden, s->header_blocks);
 		used++;
 	}
 	for (i = next_bit(gone, 0); i < BLOCKS; i = next_bit(gone, i + n)) {

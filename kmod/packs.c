@@ -202,6 +202,7 @@ u32 tr_clean__f(struct terrace *tr, struct tr_region *region, u64 id, u32 i, u32
 	if (!err)
 		err = tr_packs_put(tr_region_packs(region), id, i, n);
 	write_seqcount_end(&region->seq);
+	this_cpu_add(tr->stats->hidden, n);
 	WARN_ON_ONCE(err);
 	return 1;
 }

@@ -314,7 +314,7 @@ static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 ty
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place)
 {
 	struct tr_packs *packs = tr_region_packs(region);
-	u32 credits = 0, done = 0, m;
+	u32 credits = 0, done = 0, m, died = 0;
 	u64 old;
 	int err;
 
@@ -327,10 +327,12 @@ u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n,
 	write_seqcount_begin(&region->seq);
 	err = tr_leaf_set(&region->leaf, i, n, place);
 	if (packs)
-		tr_packs_clear(packs, i, n);
+		died = tr_packs_clear(packs, i, n);
 	write_seqcount_end(&region->seq);
 	if (packs)
 		tr_packs_forgotten__f(tr, region, i, n);
+	if (died)
+		this_cpu_add(tr->stats->hidden, died);
 	WARN_ON_ONCE(err);
 	return credits;
 }
@@ -360,21 +362,21 @@ u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 
 	}
 	if (!credits)
 		return 0;
-	tr_region_forget__f(region, i, n);
+	this_cpu_add(tr->stats->hidden, tr_region_forget__f(region, i, n));
 	if (packs)
 		tr_packs_forgotten__f(tr, region, i, n);
 	return credits;
 }
 
-void tr_region_forget__f(struct tr_region *region, u32 i, u32 n)
+u32 tr_region_forget__f(struct tr_region *region, u32 i, u32 n)
 {
-	struct tr_packs *packs = tr_region_packs(region);
+	u32 died;
 
 	write_seqcount_begin(&region->seq);
 	tr_leaf_clear(&region->leaf, i, n);
-	if (packs)
-		tr_packs_clear(packs, i, n);
+	died = tr_packs_clear(tr_region_packs(region), i, n);
 	write_seqcount_end(&region->seq);
+	return died;
 }
 
 /* --- eviction ------------------------------------------------------------------ */

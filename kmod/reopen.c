@@ -137,16 +137,17 @@ static int erase_owners(struct terrace *tr, struct tr_tier *tier, const struct s
 	return err ?: blkdev_issue_flush(tier->bdev);
 }
 
-/* Blocks on the closed shelf, other than @except, with the fewest. */
-static u32 least_used(struct tr_tier *tier, u32 except)
+/* Blocks on the closed shelf, other than @except, with the fewest alive. */
+static u32 least_alive(struct tr_tier *tier, u32 except)
 {
-	u32 c, used, least = TERRACE_CHUNK_BLOCKS;
+	u32 c, alive, least = TERRACE_CHUNK_BLOCKS;
 
 	spin_lock_irq(&tier->lock);
 	for (c = 0; c < tier->nr_chunks; c++) {
-		used = tier->chunks[c].used;
-		if (c != except && used && used < least && !tr_shelf_is_open__f(tier, c))
-			least = used;
+		alive = tr_chunk_alive(&tier->chunks[c]);
+		if (c != except && tier->chunks[c].used && alive < least &&
+		    !tr_shelf_is_open__f(tier, c))
+			least = alive;
 	}
 	spin_unlock_irq(&tier->lock);
 	return least;
@@ -182,7 +183,7 @@ static int reopen(struct terrace *tr, struct tr_tier *tier, u32 number, struct s
 	shelf->next = s->next;
 	shelf->prev_owner = s->prev_owner;
 	if (!err && (s->next >= tr_shelf_end(tier) ||
-		     !tr_shelf_fits(tr_shelf_left(tier, shelf), least_used(tier, number))))
+		     !tr_shelf_fits(tr_shelf_left(tier, shelf), least_alive(tier, number))))
 		err = -ENOSPC;
 	if (!err)
 		err = erase_owners(tr, tier, s, number);

@@ -216,24 +216,23 @@ bool tr_shelf_takes(struct tr_tier *tier, u32 n)
 
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 {
+	struct tr_shelf *shelf;
 	unsigned long flags;
 	u64 skipped;
 	u32 got;
 
 	/* Loose blocks that were swept, and are not named yet, may stand before it. */
 	tr_shelf_pad(tier, TR_APPEND_MOVES, &skipped);
-	got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
-	if (got == n)
-		return n;
-	if (got)
-		tr_shelf_abandoned(tr, tier, *index, got, true);
 	/* What is left of this shelf is too short: its owners, and cleaning. */
 	spin_lock_irqsave(&tier->lock, flags);
-	if (tier->shelf[TR_APPEND_MOVES])
+	shelf = tier->shelf[TR_APPEND_MOVES];
+	if (shelf && shelf_room__f(tier, shelf) < n)
 		shelf_advance__f(tier, TR_APPEND_MOVES);
 	spin_unlock_irqrestore(&tier->lock, flags);
-	queue_work(tr->room_wq, &tr->refill_work);
-	return 0;
+	got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
+	if (got && got < n)
+		tr_shelf_abandoned(tr, tier, *index, got, true);
+	return got == n ? n : 0;
 }
 
 /* A run that says itself what it is: no owner block names it. */
@@ -560,6 +559,7 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 		if (!tier->chunks[ready->chunk->number].used)
 			tier->free_shelves++;
 		tier->chunks[ready->chunk->number].flags |= TR_CHUNK_STALE;	/* owners, table */
+		tier->chunks[ready->chunk->number].filled = ready->next;
 		spin_unlock_irq(&tier->lock);
 		tr_shelf_destroy(tr, ready);
 	} while (1);

@@ -65,8 +65,15 @@ struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */
 	u16 used;			/* population of used (== committed when not loaded) */
 	u16 flags;
-	u32 unused;
+	u16 dead;			/* of used, at least: dead blocks inside packs (hidden_room.c) */
+	u16 filled;			/* a shelf's end when it was closed; 0: not known, or none */
 };
+
+/* Under tier->lock. */
+static inline u32 tr_chunk_alive(const struct tr_chunk_info *info)
+{
+	return info->used - min(info->dead, info->used);
+}
 
 struct tr_epoch_cpu {
 	long count[2];

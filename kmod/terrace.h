@@ -124,8 +124,8 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place);
 u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n);
 
-/* Reads as nothing from now on, without a record. */
-void tr_region_forget__f(struct tr_region *region, u32 i, u32 n);
+/* Reads as nothing from now on, without a record. Blocks that were live in packs. */
+u32 tr_region_forget__f(struct tr_region *region, u32 i, u32 n);
 
 /* The region's packs, NULL: none. Under rcu_read_lock or region->lock. */
 struct tr_packs *tr_region_packs(const struct tr_region *region);
@@ -209,6 +209,7 @@ struct tr_move {
 	u64 stay[TR_LEAF_WORDS];	/* pinned to the fast tiers when it began */
 	u8 from, to;			/* tiers */
 	enum tr_appender who;		/* whose shelf it writes to */
+	bool drop_only;			/* clean slots and copies of indexes go, on any tier */
 	u32 chunk;			/* orders: only packs of this chunk; TR_ANY_CHUNK: all */
 	struct tr_region *region;	/* while it runs */
 	u32 moved, left_out;		/* result, in blocks */
@@ -270,9 +271,18 @@ s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
 /* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */
 s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose);
 
+/* Room that no count of used blocks shows (hidden_room.c): is a search wanted? It drops
+ * copies and finds out which shelves are worth cleaning. Blocks that it found, 0: none.
+ */
+bool tr_hidden_room_wanted(struct terrace *tr);
+bool tr_hidden_room_none(struct terrace *tr);	/* is it sure that there is none? */
+u64 tr_hidden_room_find(struct terrace *tr);
+
 /* Makes room by age when nobody else does (janitor.c). */
 void tr_janitor_init(struct terrace *tr);
 void tr_janitor_kick(struct terrace *tr);	/* never sleeps */
+/* Are there so few free shelves that it cleans some? */
+bool tr_shelves_low(struct terrace *tr, const struct tr_tier *tier);
 /* Is it sure that there is nothing to make room from? */
 bool tr_janitor_gave_up(struct terrace *tr);
 
@@ -399,6 +409,7 @@ struct tr_stats {
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
 	u64 cache_hits;			/* clusters and blocks found in the promotion cache */
 	u64 ahead;			/* blocks that went there before anybody wanted them */
+	u64 hidden;			/* blocks that came to take room for nothing (hidden_room.c) */
 	u32 accesses;			/* hits since the senses listen */
 };
 
@@ -482,6 +493,11 @@ struct terrace {
 	bool janitor_looked;		/* then: a tier was at its mark */
 	u64 janitor_vain;		/* releases when it could do nothing; 0: never yet */
 	u64 janitor_hand;		/* region the janitor looks at next */
+	u64 hidden_hand;		/* … and in search of hidden room */
+	u64 hidden_began;		/* what stats->hidden was when the search began … */
+	u64 hidden_counted, hidden_known;	/* … the last, the last that dropped all it found */
+	u64 hidden_ended, hidden_orders;	/* orders_ended, then; if one held a region, ~0: none did */
+	bool hidden_left;		/* this one has left copies where they are */
 	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
 	struct bio_set pieces;
 	struct tr_throttle throttle;

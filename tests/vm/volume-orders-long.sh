@@ -49,10 +49,9 @@ by_fio() {
 by_oracle() { oracle_run --seed "$1" --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512; }
 
 vol_drives 96 768
-# Little of what there is. Of a full volume most orders find no room; and there a writer under the oracle was once refused
-# (SEED=11, one CPU, after 11,133 orders), which he never must be: not understood yet.
-small() { vol_format --size 128M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"; }
-small
+SIZE=${SIZE-128M}		# little of what there is; empty: all, and then many orders find no room
+fresh() { vol_format ${SIZE:+--size "$SIZE"} --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"; }
+fresh
 vol_up stream_kb=2048 commit_ms=200
 while more "$FIO_SHARE"; do
 	step by_fio
@@ -61,7 +60,7 @@ while more "$FIO_SHARE"; do
 	vol_up stream_kb=2048 commit_ms=200
 done
 vol_down
-small
+fresh
 vol_up stream_kb=2048 commit_ms=200
 oracle_new "$SEED"
 while more 100; do
