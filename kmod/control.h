@@ -58,6 +58,7 @@ struct tr_control {
 	struct list_head clients;
 	struct mutex ranges_mutex;	/* pins, hints of all files */
 	struct tr_ranges *pins;
+	u32 retired;			/* arrays of ranges, so far */
 	struct list_head hinting;	/* clients with hints */
 	struct tr_lifts lifts;
 	struct work_struct lift_work;

@@ -2,7 +2,9 @@
 /*
  * Pins and hints on ranges of blocks: TERRACE_IOC_RANGE. Pins are the volume's,
  * hints a file's. Whoever looks something up reads one array, tr->ranges, in
- * which all are laid over each other; each change makes a new one.
+ * which all are laid over each other; each change makes a new one. A change does
+ * not wait until nobody reads the old one: a policy makes hundreds when a database
+ * has compacted, and each wait would take it tens of milliseconds.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -12,9 +14,12 @@
 #include "sense.h"
 
 struct tr_ranges {
+	struct rcu_head rcu;
 	u32 nr;
-	struct tr_range range[TR_MAX_RANGES];
+	struct tr_range range[TR_MAX_RANGES];	/* of the one in use: only so many */
 };
+
+#define CHANGES_AT_ONCE	64u	/* whose old arrays may wait to be freed */
 
 #define PINS	(BIT(TERRACE_RANGE_PIN_FAST) | BIT(TERRACE_RANGE_PIN_SLOW))
 #define HINTS	(BIT(TERRACE_RANGE_HINT_COLD) | BIT(TERRACE_RANGE_HINT_NOHEAT) | \
@@ -101,48 +106,77 @@ void tr_ranges_written(struct terrace *tr, u64 block, u32 nr)
 
 /* --- changing ---------------------------------------------------------------------- */
 
-/* @base with all of @over laid over it, in @to. */
-static int lay_over(struct tr_ranges *to, struct tr_ranges *spare, const struct tr_ranges *over)
+static void free_ranges_rcu(struct rcu_head *head)
+{
+	kvfree(container_of(head, struct tr_ranges, rcu));
+}
+
+/* Nobody new reads @old. */
+static void retire(struct tr_control *control, struct tr_ranges *old)
+{
+	if (!old)
+		return;
+	call_rcu(&old->rcu, free_ranges_rcu);
+	if (++control->retired % CHANGES_AT_ONCE == 0)
+		synchronize_rcu();
+}
+
+/* *@to with all of @over laid over it, in *@to; *@spare is its room. */
+static int lay_over(struct tr_ranges **to, struct tr_ranges **spare, const struct tr_ranges *over)
 {
 	u32 k;
 	int nr;
 
 	for (k = 0; over && k < over->nr; k++) {
-		nr = tr_ranges_change(to->range, to->nr, spare->range, TR_MAX_RANGES,
+		nr = tr_ranges_change((*to)->range, (*to)->nr, (*spare)->range, TR_MAX_RANGES,
 				      over->range[k].first, over->range[k].end, 0,
 				      over->range[k].marks);
 		if (nr < 0)
 			return nr;
-		spare->nr = nr;
-		*to = *spare;
+		(*spare)->nr = nr;
+		swap(*to, *spare);
 	}
 	return 0;
+}
+
+/* All that is laid over each other, as long as it is; NULL: nothing. */
+static int lay_all(struct tr_control *control, struct tr_ranges **out)
+{
+	struct tr_ranges *all = kvzalloc(sizeof(*all), GFP_KERNEL);
+	struct tr_ranges *spare = kvzalloc(sizeof(*spare), GFP_KERNEL);
+	struct tr_client *client;
+	int err = all && spare ? lay_over(&all, &spare, control->pins) : -ENOMEM;
+
+	list_for_each_entry(client, &control->hinting, hinting)
+		err = err ?: lay_over(&all, &spare, client->hints);
+	*out = NULL;
+	if (!err && all->nr) {
+		size_t bytes = offsetof(struct tr_ranges, range) + all->nr * sizeof(all->range[0]);
+
+		*out = kvmalloc(bytes, GFP_KERNEL);
+		if (*out)
+			memcpy(*out, all, bytes);
+		else
+			err = -ENOMEM;
+	}
+	kvfree(all);
+	kvfree(spare);
+	return err;
 }
 
 /* Makes tr->ranges anew from the pins and all files' hints. */
 static int publish(struct tr_control *control)
 {
 	struct terrace *tr = control->tr;
-	struct tr_ranges *fresh = kvzalloc(sizeof(*fresh), GFP_KERNEL);
-	struct tr_ranges *spare = kvzalloc(sizeof(*spare), GFP_KERNEL), *old;
-	struct tr_client *client;
-	int err = fresh && spare ? lay_over(fresh, spare, control->pins) : -ENOMEM;
+	struct tr_ranges *fresh, *old = tr->ranges;
+	int err = lay_all(control, &fresh);
 
 	lockdep_assert_held(&control->ranges_mutex);
-	list_for_each_entry(client, &control->hinting, hinting)
-		err = err ?: lay_over(fresh, spare, client->hints);
-	kvfree(spare);
-	if (err || !fresh->nr) {
-		kvfree(fresh);
-		fresh = NULL;
-	}
 	if (err)
 		return err;
-	old = tr->ranges;
 	/* Pairs with the dependent loads of those who look up. */
 	smp_store_release(&tr->ranges, fresh);
-	synchronize_rcu();
-	kvfree(old);
+	retire(control, old);
 	return 0;
 }
 

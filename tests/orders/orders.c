@@ -12,6 +12,7 @@
  *	orders DEVICE cancel
  *	orders DEVICE summary REGION...
  *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear [SECONDS]
+ *	orders DEVICE marks BLOCK COUNT
  *	orders DEVICE events SECONDS
  *	orders DEVICE claim
  *	orders DEVICE hold
@@ -334,6 +335,8 @@ int main(int argc, char **argv)
 		return do_summary(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "range"))
 		return do_range(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "marks"))
+		return do_marks(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "events"))
 		return do_events(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "claim"))

@@ -38,6 +38,7 @@ int do_random(struct volume *v, int argc, char **argv);
 /* sense.c: exit status */
 int do_summary(struct volume *v, int argc, char **argv);
 int do_range(struct volume *v, int argc, char **argv);
+int do_marks(struct volume *v, int argc, char **argv);
 int do_events(struct volume *v, int argc, char **argv);
 int do_claim(struct volume *v, const char *path);
 int do_hold(struct volume *v);

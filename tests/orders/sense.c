@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "orders.h"
@@ -64,6 +65,23 @@ int do_range(struct volume *v, int argc, char **argv)
 	if (!err && argc > 3)
 		sleep(atoi(argv[3]));
 	return !!err;
+}
+
+/* marks BLOCK COUNT: every second block is marked dead, then they are cleared, one by one; milliseconds */
+int do_marks(struct volume *v, int argc, char **argv)
+{
+	uint64_t first = argc > 0 ? strtoull(argv[0], NULL, 0) : 0, count = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	struct timespec from, to;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (uint64_t k = 0; k < 2 * count && !err; k++)
+		err = range(v->fd, first + k % count * 2, 1, k < count ? TERRACE_RANGE_DEAD : TERRACE_RANGE_CLEAR);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	if (err)
+		die("a mark");
+	printf("%lld\n", (to.tv_sec - from.tv_sec) * 1000ll + (to.tv_nsec - from.tv_nsec) / 1000000);
+	return 0;
 }
 
 /* events SECONDS: those that come in this time, one line for each */
