@@ -45,6 +45,7 @@ struct port_state {
 	struct port_tier tier[TERRACE_MAX_RESULT_TIERS];
 	bool writable;
 	uint64_t reads, fast_reads;	/* user operations */
+	uint64_t vain_reads;		/* of fast tiers, for what lies below: indexes of packs */
 	uint64_t writes;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];	/* by users */
 	uint64_t busy_ns;		/* sum of the latencies of reads and writes */

@@ -134,8 +134,10 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 	if (index)
 		return index;
 	buf = tr_page_get(tr);
-	if (ref->index_place != TR_NO_PLACE)
+	if (ref->index_place != TR_NO_PLACE) {
+		this_cpu_inc(tr->stats->index_lookups);
 		err = read_header(tr, ref, ref->index_place, ref->index_blocks, buf, &head);
+	}
 	if (err) {
 		u32 blocks = min_t(u32, ref->blocks, TERRACE_PACK_HEADER_BLOCKS);
 

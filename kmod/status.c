@@ -50,6 +50,11 @@ static u64 index_reads(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, index_reads);
 }
 
+static u64 index_lookups(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, index_lookups);
+}
+
 static u64 cache_hits(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, cache_hits);
@@ -269,6 +274,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("packed_reads", " packed=", packed_reads),
 	NUMBER("pack_reads", NULL, pack_reads),
 	NUMBER("index_reads", NULL, index_reads),
+	NUMBER("index_lookups", NULL, index_lookups),
 	NUMBER("cache_hits", NULL, cache_hits),
 	NUMBER("ahead", NULL, ahead),
 	NUMBER("cache_stored", NULL, cache_stored),

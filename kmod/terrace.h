@@ -407,6 +407,7 @@ struct tr_stats {
 	u64 moved, left_out;
 	u64 packed_reads;		/* bios, or parts of them, read from packs */
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
+	u64 index_lookups;		/* reads of their copies on the fast tier */
 	u64 cache_hits;			/* clusters and blocks found in the promotion cache */
 	u64 ahead;			/* blocks that went there before anybody wanted them */
 	u64 hidden;			/* blocks that came to take room for nothing (hidden_room.c) */

@@ -207,7 +207,7 @@ static void report_physical(struct device *d, const struct port_state *state)
 static int device_state(struct port *port, struct port_state *out)
 {
 	struct device *d = device_of(port);
-	uint64_t reads = 0, writes[TERRACE_MAX_RESULT_TIERS] = { 0 }, packed = 0, blocks = 0, avoid = 0;
+	uint64_t reads = 0, writes[TERRACE_MAX_RESULT_TIERS] = { 0 }, blocks = 0, avoid = 0;
 	char line[64];
 	int err = number(d, "virtual_blocks", &blocks);
 
@@ -223,7 +223,7 @@ static int device_state(struct port *port, struct port_state *out)
 			out->fast_reads += reads;
 	}
 	if (!err)
-		err = number(d, "packed_reads", &packed);
+		number(d, "index_lookups", &out->vain_reads);
 	if (!err && !number(d, "tune/avoid_tiers", &avoid))
 		for (uint32_t t = 0; t < out->nr_tiers; t++)
 			out->tier[t].avoided = avoid >> t & 1;
@@ -234,7 +234,6 @@ static int device_state(struct port *port, struct port_state *out)
 	if (err)
 		return err;
 	report_physical(d, out);
-	out->reads += packed;
 	out->writable = !strcmp(line, "write");
 	memcpy(out->written_blocks, d->written_blocks, sizeof(out->written_blocks));
 	return 0;

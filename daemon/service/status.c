@@ -242,6 +242,7 @@ static struct json_object *volume_json(const struct driver *d)
 	number(o, "ticks", e->ticks);
 	real(o, "fast_used", share(e->fast_used, e->fast_blocks));
 	real(o, "fast_read_rate", share(e->state.fast_reads, e->state.reads));
+	real(o, "lookup_hit_rate", share(e->state.fast_reads, e->state.fast_reads + e->state.vain_reads));
 	json_object_object_add(o, "moves", moves_json(e));
 	json_object_object_add(o, "limits", limits_json(e));
 	json_object_object_add(o, "heat", heat_json(d));

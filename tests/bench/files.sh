@@ -16,17 +16,20 @@
 #
 # The slow tier has shelves enough: where they are short the kernel's janitor is let in to clean, and makes room by age.
 #
+# At the end keys anywhere are looked up with the tables' indexes and filters read from the drives, not kept in memory.
+#
 # A hit is a read of the drives that the fast one serves, while keys are looked up: not what RocksDB reads of each table
 # when it is opened.
 #
 #	IBIR	dead blocks among those that orders brought up
 #	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space, after all of this
 #
-# LHR, the share of lookups in the fast tier that find what they look for, needs no measuring: the map is exact, and
-# no tier is ever asked for a block that it does not hold.
+#	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
+#		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
+#		Once more without the indexes of packs in memory, whose copies lie on the fast tier: lookups in vain
 #
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
-# shellcheck disable=SC2034,SC2119
+# shellcheck disable=SC2016,SC2034,SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
@@ -117,8 +120,9 @@ lost() {
 }
 # churn NAME: hits meanwhile
 churn() {
-	local round sum=0
+	local round sum=0 fast slow
 	moved
+	fast=$(written 0) slow=$(written 1)
 	for ((round = 0; round < ROUNDS; round++)); do
 		database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 10)) --seed=$((10 + round)) --disable_auto_compactions=1
 		hits "$PROBE" $((20 + round))
@@ -128,6 +132,24 @@ churn() {
 	done
 	quiet
 	GOT[$1.churn]=$((sum / ROUNDS))
+	GOT[$1.churn.fast]=$(($(written 0) - fast))
+	GOT[$1.churn.slow]=$(($(written 1) - slow))
+}
+# drive N EXPRESSION: of what drive N's own queue counts
+drive() { awk "{ print $2 }" "/sys/block/$(basename "$(readlink -f "${VOL_DRIVES[$1]}")")/stat"; }
+drive_reads() { drive 0 '$1 + $2'; }	# whole bios, merged or not
+written() { drive "$1" 'int($7 / 2048)'; }	# MiB
+# lookups NAME WHAT SEED: into GOT[NAME.WHAT], the reads among the drive's that found a block, per 10,000
+lookups() {
+	local asked found slow all
+	asked=$(drive_reads) found=$(counter tier0/reads) slow=$(counter tier1/reads)
+	database --use_existing_db=1 --benchmarks=readrandom --reads="$PROBE" --seed="$3" --disable_auto_compactions=1 --cache_index_and_filter_blocks=1
+	asked=$(($(drive_reads) - asked)) found=$(($(counter tier0/reads) - found)) slow=$(($(counter tier1/reads) - slow))
+	((asked > 0 && slow > 0)) || die "$asked reads of the fast drive, $slow of the slow tier: nothing to measure"
+	GOT[$1.$2]=$((10000 * found / asked))
+	all=$((found + slow))
+	GOT[$1.$2.fast]=$((10000 * found / all))
+	echo "# $1: $2: the fast drive was asked $asked times, $found found their block; $slow reads went below"
 }
 uses=(inherit_heat pin_tails cold_streams ignore_compactions ban_dead trim_dead database_logs)
 
@@ -159,6 +181,11 @@ variant() {
 	lost "$name" 200 compaction database --use_existing_db=1 --benchmarks=compact
 	quiet
 	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
+	kill -STOP "$daemon"
+	lookups "$name" lhr 300
+	vol_message evict_indexes
+	lookups "$name" lhr_evicted 301
+	kill -CONT "$daemon"
 	GOT[$name.ibor]=$((10000 * dead / (fast ? fast : 1)))
 	answers
 	local up
@@ -178,17 +205,23 @@ for one in "${VARIANTS[@]}"; do variant "$one"; done
 for one in "${VARIANTS[@]}"; do
 	figure "$one: fast hits when warm" "${GOT[$one.scan.before]}" "of 10000"
 	figure "$one: fast hits while the database compacts" "${GOT[$one.churn]}" "of 10000"
+	figure "$one: written to the fast drive meanwhile" "${GOT[$one.churn.fast]}" "MiB"
+	figure "$one: written to the slow drive meanwhile" "${GOT[$one.churn.slow]}" "MiB"
+	figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
 	figure "$one: fast hits before the big compaction" "${GOT[$one.compaction.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.compaction.after]}" "of 10000"
+	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
 	if [ "$one" = all ]; then
 		bar "all: hits lost by a full scan" "${GOT[all.scan]}" "of 10000" 100
 		bar "all: hits lost by the big compaction" "${GOT[all.compaction]}" "of 10000" 200
+		bar "all: LHR, found among what the fast drive was asked for" "${GOT[all.lhr]}" "of 10000" -10000
 		bar "all: IBIR, dead among what was brought up" "${GOT[all.ibir]}" "of 10000" 100
 		bar "all: IBOR, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
 		figure "$one: hits lost by a full scan" "${GOT[$one.scan]}" "of 10000"
 		figure "$one: hits lost by the big compaction" "${GOT[$one.compaction]}" "of 10000"
+		figure "$one: LHR" "${GOT[$one.lhr]}" "of 10000"
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
 		figure "$one: IBOR" "${GOT[$one.ibor]}" "of 10000"
 	fi

@@ -17,6 +17,9 @@ sensed_by() { logged "vol: driving: heat by ralt, sensed by ($1), victims by app
 
 # half random, half zeros: packs gain
 for ((i = 0; i < 24; i++)); do head -c 1M /dev/urandom; head -c 1M /dev/zero; done > $DATA
+counter() { cat /sys/fs/terrace/*/"$1"; }
+# near NAME SHARE: the status has that share, give or take a hundredth
+near() { awk "BEGIN { d = $(number "$1") - $2; exit !(d < 0.01 && d > -0.01) }"; }
 mark() { echo "at $(cut -d' ' -f1 /proc/uptime): $*"; }
 mark data
 cat > $CONF <<-EOF
@@ -85,6 +88,14 @@ said '"summaries": "mapped"' || die "the summaries are not mapped: $(grep summar
 at_least sampled_regions 1 || die "no region was looked into before it was packed"
 said '"claimed": true' || die "the volume is not claimed"
 expect_fail "claim: EBUSY" from_ram orders /dev/terrace/vol hold
+# a read from a pack is one read; who has to ask the fast tier where in a pack something lies, asks that in vain
+fast=$(counter tier0/reads) slow=$(counter tier1/reads)
+until_ "the share of fast reads" near fast_read_rate "$fast / ($fast + $slow)"
+vol_message evict_indexes
+cmp -n $((36 << 20)) $DATA "$VOL" || die "data differ"
+fast=$(counter tier0/reads) vain=$(counter index_lookups)
+[ "$vain" -gt 0 ] || die "no index was looked up"
+until_ "the share of lookups that hit" near lookup_hit_rate "$fast / ($fast + $vain)"
 pass "demoted $(number demoted_blocks) blocks of $packed regions, sensed $(number accesses) accesses, $rss kB resident"
 
 # ---- a wrong configuration changes nothing, a right one takes effect ----
