@@ -191,14 +191,10 @@ static void scale(struct shards_curve *c, uint32_t buckets, double factor)
 	c->far *= factor;
 }
 
-/* Counts taken at the old rate weigh less: each stood for fewer accesses. */
-static void lower_threshold(struct shards *s, uint64_t threshold)
+/* What a use of a sampled block stands for: at a lower rate for more. So nothing counted changes with the rate. */
+static double weight(const struct shards *s)
 {
-	double factor = (double)threshold / (double)s->threshold;
-
-	scale(&s->access, s->buckets, factor);
-	scale(&s->touch, s->buckets, factor);
-	s->threshold = threshold;
+	return 1 / shards_rate(s);
 }
 
 /* Takes the sample with the largest hash out; returns its number for reuse. */
@@ -207,7 +203,7 @@ static uint32_t drop_largest(struct shards *s)
 	uint32_t n = s->heap[0];
 	struct shards_sample *out = &s->samples[n];
 
-	lower_threshold(s, out->hash);
+	s->threshold = out->hash;
 	clear_slot(s, find_slot(s, out->block, out->hash));
 	unmark(s, n);
 	s->count--;
@@ -225,7 +221,7 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 	if (s->count == s->limit) {
 		/* The newcomer itself may have the largest hash. */
 		if (hash >= s->samples[s->heap[0]].hash) {
-			lower_threshold(s, hash);
+			s->threshold = hash;
 			return;
 		}
 		n = drop_largest(s);
@@ -241,13 +237,13 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 static void count_distance(const struct shards *s, struct shards_curve *c, uint32_t n)
 {
 	uint32_t newer = s->count - tree_upto(s, s->samples[n].time);
-	double distance = (double)newer / shards_rate(s);
+	double distance = (double)newer * weight(s);
 	uint64_t bucket = (uint64_t)(distance / (double)s->bucket_blocks);
 
 	if (bucket < s->buckets)
-		c->histogram[bucket] += 1;
+		c->histogram[bucket] += weight(s);
 	else
-		c->far += 1;
+		c->far += weight(s);
 }
 
 static void use(struct shards *s, struct shards_curve *c, uint64_t block)
@@ -262,7 +258,7 @@ static void use(struct shards *s, struct shards_curve *c, uint64_t block)
 		renumber(s);
 	i = find_slot(s, block, hash);
 	if (!s->slots[i]) {
-		c->cold += 1;
+		c->cold += weight(s);
 		add_sample(s, block, hash);
 		return;
 	}
@@ -282,28 +278,23 @@ void shards_touch(struct shards *s, uint64_t block)
 	use(s, &s->touch, block);
 }
 
-/* What the sample should have counted but did not belongs to hot blocks: distance 0. */
-static double expected(const struct shards *s, const struct shards_curve *c)
-{
-	return c->all * shards_rate(s);
-}
-
 static double hit_rate(const struct shards *s, const struct shards_curve *c, uint64_t blocks)
 {
 	double want = (double)blocks / (double)s->bucket_blocks;
-	double hits = 0, seen = c->cold + c->far, rate;
+	double hits = 0, counted = c->cold + c->far, rate;
 
 	if (c->all <= 0)
 		return 0;
 	for (uint32_t i = 0; i < s->buckets; i++) {
 		double part = want - i;
 
-		seen += c->histogram[i];
+		counted += c->histogram[i];
 		if (part > 0)
 			hits += c->histogram[i] * (part < 1 ? part : 1);
 	}
-	hits += expected(s, c) - seen;
-	rate = hits / expected(s, c);
+	/* What the sample should have counted but did not belongs to hot blocks: distance 0. */
+	hits += c->all - counted;
+	rate = hits / c->all;
 	return rate < 0 ? 0 : rate > 1 ? 1 : rate;
 }
 
@@ -319,7 +310,7 @@ double shards_touch_rate(const struct shards *s, uint64_t blocks)
 
 double shards_reuse(const struct shards *s)
 {
-	double reuse = s->access.all > 0 ? 1.0 - s->access.cold / expected(s, &s->access) : 0;
+	double reuse = s->access.all > 0 ? 1.0 - s->access.cold / s->access.all : 0;
 
 	return reuse < 0 ? 0 : reuse;
 }
@@ -327,7 +318,7 @@ double shards_reuse(const struct shards *s)
 /* A curve of few samples is noise: it keeps them until they are many, as a large volume's are late. */
 void shards_age(struct shards *s)
 {
-	if (expected(s, &s->access) + expected(s, &s->touch) < s->limit)
+	if ((s->access.all + s->touch.all) * shards_rate(s) < s->limit)
 		return;
 	scale(&s->access, s->buckets, 0.5);
 	scale(&s->touch, s->buckets, 0.5);

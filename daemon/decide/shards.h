@@ -9,13 +9,13 @@
  * divided by the sampling rate, estimates its LRU reuse distance; a histogram of
  * those distances is the hit-rate curve.  When the sample is full, the block with
  * the largest hash leaves and the threshold falls to it, so memory is constant
- * whatever the volume, and older counts are scaled by the change of the rate.
+ * whatever the volume; what was counted before stays as it is.
  *
  * Sampling blocks misjudges how many accesses the sample should have seen when a few
  * blocks are very hot; the difference is added to the first bucket, since what is
  * missing (or too much) are accesses to hot blocks.
  *
- * The histogram counts in units of the sampled rate; shards_age() halves it, so
+ * The histogram counts accesses, each sampled one for as many as it stands for; shards_age() halves it, so
  * that a curve follows the load.
  */
 #ifndef DECIDE_SHARDS_H
