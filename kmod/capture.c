@@ -31,11 +31,8 @@ static int by_region(void *unused, const struct list_head *a, const struct list_
 
 static u32 on_slots(const struct terrace *tr, const struct tr_leaf *leaf)
 {
-	u32 rank, slots = 0, t, nr = 0;
+	u32 rank, slots = tr_slots_tiers(tr), nr = 0;
 
-	for (t = 0; t < tr->nr_tiers; t++)
-		if (tr->tier[t].kind == TERRACE_KIND_SLOTS)
-			slots |= BIT(t);
 	for (rank = 0; rank < leaf->nr; rank++)
 		nr += slots >> tr_place_tier(tr_leaf_at(leaf, rank)) & 1;
 	return nr;

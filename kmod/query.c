@@ -62,17 +62,12 @@ static void fill_everywhere__f(struct terrace *tr, struct tr_region *region,
 			       struct terrace_region *out)
 {
 	struct tr_packs *packs = tr_region_packs(region);
-	u64 place;
-	u32 i;
 
 	lockdep_assert_held(&region->lock);
-	for (i = 0; i < TERRACE_REGION_BLOCKS; i++) {
-		place = tr_leaf_get(&region->leaf, i);
-		set_bit_if(out->present, i, place != TR_NO_PLACE);
-		set_bit_if(out->fast, i, place != TR_NO_PLACE &&
-			   tr->tier[tr_place_tier(place)].kind == TERRACE_KIND_SLOTS);
-		set_bit_if(out->packed, i, tr_packs_find(packs, i) != TR_NO_PACK);
-	}
+	memcpy(out->present, region->leaf.present, sizeof(out->present));
+	tr_leaf_on_tiers(&region->leaf, tr_slots_tiers(tr), out->fast);
+	if (packs)
+		tr_packs_mask(packs, out->packed);
 	fill_packs(out, packs);
 }
 

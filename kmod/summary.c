@@ -7,6 +7,9 @@
  * worker counts anew what is marked, ten times a second at most, and an order
  * does so for its region before its result is there. What is evicted has not
  * changed, so it needs nothing.
+ *
+ * Under writes all over the volume every region is marked all the time. So the worker makes way for
+ * whoever wants its CPU, and rests in proportion to what it took.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -16,6 +19,8 @@
 #include "sense.h"
 
 #define DELAY_MS	100
+#define DELAY_MOST_MS	5000
+#define REST		20		/* times as long as it took */
 
 struct tr_summary {
 	struct terrace *tr;
@@ -24,6 +29,7 @@ struct tr_summary {
 	unsigned long *changed;
 	struct mutex mutex;		/* who writes entries; nests inside alive */
 	struct delayed_work work;
+	u32 delay_ms;			/* to the next turn of the worker */
 	bool tick;			/* a tick has passed: ages */
 	struct tr_summary *old;		/* of the volume before it grew: may be in use */
 };
@@ -40,27 +46,28 @@ static u64 footprint(u64 nr)
 
 /* --- one region ----------------------------------------------------------------------- */
 
+static u32 weight(const u64 *mask, const u64 *without)
+{
+	u32 w, n = 0;
+
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		n += hweight64(mask[w] & ~without[w]);
+	return n;
+}
+
+/* By whole words: block by block it is ten times as dear where blocks lie strewn. */
 static void count_places__f(struct terrace *tr, struct tr_region *region, struct terrace_summary *s)
 {
-	struct tr_pack_ref ref;
-	u64 place;
-	u32 i, n;
+	u64 fast[TR_LEAF_WORDS] = {}, packed[TR_LEAF_WORDS] = {}, none[TR_LEAF_WORDS] = {};
+	struct tr_packs *packs = tr_region_packs(region);
 
-	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
-		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
-		n = tr_region_find_pack(region, i, n, &ref);
-		if (ref.id)
-			s->packed += n;
-		if (place == TR_NO_PLACE)
-			continue;
-		if (tr->tier[tr_place_tier(place)].kind != TERRACE_KIND_SLOTS) {
-			s->loose += n;
-			continue;
-		}
-		s->fast += n;
-		if (!ref.id)
-			s->dirty += n;
-	}
+	tr_leaf_on_tiers(&region->leaf, tr_slots_tiers(tr), fast);
+	if (packs)
+		tr_packs_mask(packs, packed);
+	s->fast = weight(fast, none);
+	s->dirty = weight(fast, packed);
+	s->loose = region->leaf.nr - s->fast;
+	s->packed = weight(packed, none);
 }
 
 /* Counts the region; @id gets its packs'. */
@@ -166,23 +173,41 @@ static void age_all(struct tr_summary *summary)
 	}
 }
 
-static void summary_fn(struct work_struct *work)
+static void look_again(struct terrace *tr, struct tr_summary *summary)
 {
-	struct tr_summary *summary = container_of(to_delayed_work(work), struct tr_summary, work);
+	queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(READ_ONCE(summary->delay_ms)));
+}
+
+static void refresh_changed(struct tr_summary *summary)
+{
 	u64 i;
 
-	mutex_lock(&summary->mutex);
-	if (xchg(&summary->tick, false))
-		age_all(summary);
 	for_each_set_bit(i, summary->changed, summary->nr) {
 		if (READ_ONCE(summary->tr->stopping))
 			break;		/* tr_summary_tick() goes on after it */
 		clear_bit(i, summary->changed);
 		smp_mb__after_atomic();	/* what changes now sets it again */
+		mutex_lock(&summary->mutex);
 		refresh(summary, i);
-		cond_resched();
+		mutex_unlock(&summary->mutex);
+		tr_give_way();
 	}
-	mutex_unlock(&summary->mutex);
+}
+
+static void summary_fn(struct work_struct *work)
+{
+	struct tr_summary *summary = container_of(to_delayed_work(work), struct tr_summary, work);
+	ktime_t begin = ktime_get();
+
+	tr_work_gently(summary->tr);
+	if (xchg(&summary->tick, false)) {
+		mutex_lock(&summary->mutex);
+		age_all(summary);
+		mutex_unlock(&summary->mutex);
+	}
+	refresh_changed(summary);
+	tr_work_normally();
+	WRITE_ONCE(summary->delay_ms, clamp_t(s64, ktime_ms_delta(ktime_get(), begin) * REST, DELAY_MS, DELAY_MOST_MS));
 }
 
 void tr_summary_touch(struct terrace *tr, u64 number)
@@ -193,7 +218,7 @@ void tr_summary_touch(struct terrace *tr, u64 number)
 	summary = READ_ONCE(tr->summary);
 	if (summary && number < summary->nr && !test_bit(number, summary->changed)) {
 		set_bit(number, summary->changed);
-		queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(DELAY_MS));
+		look_again(tr, summary);
 	}
 	rcu_read_unlock();
 }
@@ -217,7 +242,7 @@ void tr_summary_tick(struct terrace *tr)
 	summary = READ_ONCE(tr->summary);
 	if (summary) {
 		WRITE_ONCE(summary->tick, true);
-		queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(DELAY_MS));
+		look_again(tr, summary);
 	}
 	rcu_read_unlock();
 }
@@ -241,6 +266,7 @@ static struct tr_summary *summary_new(struct terrace *tr, u64 nr)
 		return NULL;
 	summary->tr = tr;
 	summary->nr = nr;
+	summary->delay_ms = DELAY_MS;
 	summary->entry = vmalloc_user(bytes_of(nr));
 	summary->changed = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL);
 	if (!summary->entry || !summary->changed) {

@@ -412,6 +412,7 @@ struct tr_stats {
 	u64 ahead;			/* blocks that went there before anybody wanted them */
 	u64 hidden;			/* blocks that came to take room for nothing (hidden_room.c) */
 	u32 accesses;			/* hits since the senses listen */
+	u32 slow_accesses;		/* … reads from elsewhere */
 };
 
 struct terrace {
@@ -528,6 +529,17 @@ static inline u64 tr_nr_regions(const struct terrace *tr)
 {
 	/* Pairs with tr_regions_grow(): the table is as long. */
 	return smp_load_acquire(&tr->nr_regions);
+}
+
+/* A bit for each of the tiers with slots. */
+static inline u32 tr_slots_tiers(const struct terrace *tr)
+{
+	u32 t, slots = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->tier[t].kind == TERRACE_KIND_SLOTS)
+			slots |= BIT(t);
+	return slots;
 }
 
 static inline u32 tr_tune(const struct terrace *tr, enum tr_tune_id id)

@@ -142,6 +142,21 @@ u32 tr_leaf_run(const struct tr_leaf *leaf, u32 i, u32 max, u64 *place)
 	return 1;
 }
 
+void tr_leaf_on_tiers(const struct tr_leaf *leaf, u32 tiers, u64 *mask)
+{
+	struct arrays a = { leaf->low, leaf->high, leaf->cap };
+	u32 w, rank = 0;
+	u64 left, place;
+
+	for (w = 0; w < TR_LEAF_WORDS; w++) {
+		for (left = leaf->present[w]; left; left &= left - 1) {
+			place = place_at(&a, rank++);
+			if (place != TR_NO_PLACE && tiers >> tr_place_tier(place) & 1)
+				mask[w] |= left & -left;
+		}
+	}
+}
+
 u32 tr_leaf_missing(const struct tr_leaf *leaf, u32 i, u32 n)
 {
 	return n - (rank_of(leaf, i + n) - rank_of(leaf, i));

@@ -120,6 +120,9 @@ static inline bool tr_place_is_high(u64 place)
  */
 u32 tr_leaf_room(u32 nr);
 
+/* Sets in @mask the bit of each block that has a place on a tier whose bit is set in @tiers. */
+void tr_leaf_on_tiers(const struct tr_leaf *leaf, u32 tiers, u64 *mask);
+
 /* Next present block at or after @i, TERRACE_REGION_BLOCKS when none. */
 u32 tr_leaf_next(const struct tr_leaf *leaf, u32 i);
 

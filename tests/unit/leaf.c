@@ -29,6 +29,17 @@ static u32 oracle_run(u32 i, u32 max)
 	return n;
 }
 
+static void check_tiers(const struct tr_leaf *leaf, u32 tiers)
+{
+	u64 mask[TR_LEAF_WORDS] = { 0 };
+	u32 i;
+
+	tr_leaf_on_tiers(leaf, tiers, mask);
+	for (i = 0; i < BLOCKS; i++)
+		assert_int_equal(mask[i / 64] >> (i % 64) & 1,
+				 oracle_place(i) != TR_NO_PLACE && tiers >> tr_place_tier(oracle[i]) & 1);
+}
+
 static void check_all(const struct tr_leaf *leaf)
 {
 	u32 i, nr = 0, next = BLOCKS;
@@ -49,6 +60,8 @@ static void check_all(const struct tr_leaf *leaf)
 		nr += oracle[i] != ABSENT;
 	}
 	assert_int_equal(tr_leaf_next(leaf, BLOCKS), BLOCKS);
+	check_tiers(leaf, 0x05);
+	check_tiers(leaf, 0xff);
 }
 
 static void check_run(const struct tr_leaf *leaf, u32 i, u32 max)
