@@ -23,53 +23,56 @@ int climb_init(struct climb *c, const struct climb_tunables *t, double start)
 	if (tunable_check(&climb_tunable_table, t, NULL) || t->min >= t->max ||
 	    !(start >= t->min && start <= t->max))
 		return -EINVAL;
-	*c = (struct climb){ .value = start, .step = t->first_step };
+	*c = (struct climb){ .value = start, .best = start, .step = t->first_step };
 	return 0;
 }
 
-/* A wall is no slope: the step turns round and keeps its size. */
-static void move(struct climb *c, const struct climb_tunables *t)
+static double within(const struct climb_tunables *t, double x)
 {
-	double next = c->value + c->step;
-
-	if (next < t->min || next > t->max) {
-		c->step = -c->step;
-		next = c->value + c->step;
-	}
-	if (next < t->min)
-		next = t->min;
-	if (next > t->max)
-		next = t->max;
-	c->value = next;
+	return x < t->min ? t->min : x > t->max ? t->max : x;
 }
 
-static double magnitude(double x)
+/* A wall is no slope: the step turns round and keeps its size. */
+static void probe(struct climb *c, const struct climb_tunables *t)
 {
-	return x < 0 ? -x : x;
+	double next = c->best + c->step;
+
+	if (next < t->min || next > t->max)
+		c->step = -c->step;
+	c->value = within(t, c->best + c->step);
 }
 
 static int at_rest(const struct climb *c, const struct climb_tunables *t)
 {
-	return magnitude(c->step) < t->last_step;
+	return (c->step < 0 ? -c->step : c->step) < t->last_step;
+}
+
+/* The mean of what the best value scored while the search rested: nearly without noise. */
+static void rest(struct climb *c, double score)
+{
+	c->quiet++;
+	c->best_score += (score - c->best_score) / c->quiet;
 }
 
 double climb_step(struct climb *c, const struct climb_tunables *t, double score)
 {
-	double change = score - c->last_score;
-	int first = !c->periods++;
-
-	c->last_score = score;
-	if (!first && at_rest(c, t)) {
-		if (++c->quiet < t->quiet_periods)
+	if (!c->periods++) {
+		c->best_score = score;
+	} else if (at_rest(c, t)) {
+		rest(c, score);
+		if (c->quiet < t->quiet_periods)
 			return c->value;
 		c->quiet = 0;
 		c->step = c->step < 0 ? -t->first_step : t->first_step;
-	} else if (!first && change < -t->noise) {
+	} else if (score - c->best_score > t->noise) {
+		c->best = c->value;
+		c->best_score = score;
+	} else {
 		c->step = -c->step / 2;
-	} else if (!first && change <= t->noise) {
-		/* Flat: going on would wander off; look closer instead. */
-		c->step /= 2;
 	}
-	move(c, t);
+	if (at_rest(c, t))
+		c->value = c->best;
+	else
+		probe(c, t);
 	return c->value;
 }

@@ -4,10 +4,14 @@
  * choice to the user).
  *
  * Each period the caller reports how good the period was (higher is better: the
- * fast-read ratio less the price of the moves).  While that improves, the value
- * keeps moving the same way; when it worsens, it turns round with half the step;
- * when the difference is within the noise, it stays, and after some quiet periods
- * probes again, since loads change.
+ * fast-read ratio less the price of the moves).  Beside the best value known another
+ * one is tried.  One that is better is the best from then on, and the next is tried beyond
+ * it; one that is not, or not by more than noise, is left for the best, and the next is tried on its other
+ * side, half as far.  When nothing near is better the best value is kept, and after some quiet periods
+ * others are tried again, since loads change.
+ *
+ * So what is reported wrongly, or late, costs a period: going on from where a trial ended would be
+ * a random walk.
  */
 #ifndef DECIDE_CLIMB_H
 #define DECIDE_CLIMB_H
@@ -28,9 +32,10 @@ struct climb_tunables {
 extern const struct tunable_table climb_tunable_table;
 
 struct climb {
-	double value;
+	double value;		/* in use: the best one, or one beside it */
+	double best;
+	double best_score;
 	double step;		/* signed */
-	double last_score;
 	uint32_t quiet;
 	uint32_t periods;
 };

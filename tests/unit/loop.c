@@ -130,40 +130,45 @@ static void a_merge_promotes_what_it_meets(void **state)
 	sim_remove(s);
 }
 
-/* The mean of three runs: where a search is at the moment is chance. */
-static double climbed(double from, double *hits)
+/* Where a search of 20 periods has come to. */
+static double climbed(uint64_t seed, double from, double *hits)
 {
-	double reached = 0;
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double reached;
 
-	*hits = 0;
-	for (int run = 0; run < 3; run++) {
-		struct sim *s = sim_create(BLOCKS, FAST);
-
-		s->prng.state = 42 + (uint64_t)run;
-		s->c.heat = HEAT_CLOCK;
-		s->c.tuning.mapper.pinning_threshold = from;
-		s->c.tuning.governor.epoch_ops = 10000;
-		s->c.tuning.governor.min_moved = 1e9;
-		sim_open(s);
-		sim_hotspot(s, 200000, 4096, 0.9, 0.3);
-		*hits += hit_rate(s, 20000, 4096) / 3;
-		reached += s->e.c.tuning.mapper.pinning_threshold / 3;
-		sim_remove(s);
-	}
-	print_message("threshold %.3f hit rate %.3f\n", reached, *hits);
+	s->prng.state = seed;
+	s->c.heat = HEAT_CLOCK;
+	s->c.tuning.mapper.pinning_threshold = from;
+	s->c.tuning.governor.epoch_ops = 10000;
+	s->c.tuning.governor.min_moved = 1e9;
+	sim_open(s);
+	sim_hotspot(s, 200000, 4096, 0.9, 0.3);
+	*hits = hit_rate(s, 20000, 4096);
+	reached = s->e.c.tuning.mapper.pinning_threshold;
+	sim_remove(s);
 	return reached;
 }
 
-/* The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits. */
+/*
+ * The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits: whatever the seed.
+ * Epochs of 10,000 operations are so short that chance moves a hit rate by half a point.
+ */
 static void the_pinning_threshold_climbs(void **state)
 {
-	double fixed, climbing;
+	double fixed, hits, lowest = 1, sum = 0;
 
 	(void)state;
 	/* Below climb.min it is fixed. */
-	assert_near(climbed(0.05, &fixed), 0.05, 1e-9);
-	assert_true(climbed(0.1, &climbing) > 0.3);
-	assert_true(climbing > fixed + 0.02);
+	assert_near(climbed(42, 0.05, &fixed), 0.05, 1e-9);
+	for (uint64_t seed = 42; seed < 62; seed++) {
+		double reached = climbed(seed, 0.1, &hits);
+
+		lowest = reached < lowest ? reached : lowest;
+		sum += hits / 20;
+	}
+	print_message("lowest threshold %.3f; hit rate %.3f, fixed %.3f\n", lowest, sum, fixed);
+	assert_true(lowest > 0.2);
+	assert_true(sum > fixed + 0.02);
 }
 
 /* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */
