@@ -62,6 +62,11 @@ static int set_heat_sample(void *port, uint32_t n)
 	return device_set_heat_sample(port, n);
 }
 
+static int set_slow_sample(void *port, uint32_t n)
+{
+	return device_set_slow_sample(port, n);
+}
+
 /* The best that works of those allowed; what does not is told once, with what is used instead. */
 static int open_sense(const char *name, const struct settings *settings, struct port *port,
 		      struct sense **sense, char *why, size_t bytes)
@@ -69,7 +74,7 @@ static int open_sense(const char *name, const struct settings *settings, struct 
 	unsigned int major = device_major(port), minor = device_minor(port);
 	enum sense_kind kind = settings->sense;
 	const struct heat_module module = {
-		.now = device_heat_sample(port), .most = settings->heat_sample, .set = set_heat_sample, .ctx = port,
+		.now = device_heat_sample(port), .most = settings->heat_sample, .set = set_heat_sample, .set_slow = set_slow_sample, .ctx = port,
 	};
 	int err = -ENOENT;
 

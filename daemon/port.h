@@ -69,7 +69,7 @@ struct port_access {
 	uint64_t count;
 	enum port_op op;
 	enum port_where where;
-	bool always;		/* of a kind that is never sampled away */
+	bool always;		/* of a kind that is sampled by slow_sampling alone */
 };
 
 #define PORT_SAMPLE_BLOCKS	16u
@@ -89,6 +89,8 @@ struct port_ops {
 	int (*state)(struct port *port, struct port_state *out);
 	/* Accesses since the last call, at most @most; NULL: no sense of single blocks. */
 	int (*drain)(struct port *port, uint32_t most, port_see_fn see, void *ctx);
+	/* Whether each slow read is wanted, or as few as of the others will do.  May be NULL. */
+	void (*each_slow)(struct port *port, bool yes);
 	int (*summaries)(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out);
 	int (*regions)(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out);
 	/* Orders taken: all or, with -EAGAIN, none. */
@@ -141,7 +143,9 @@ struct sense {
 	const int *ignored;	/* maps of bpf/compacting.bpf.h, through which it can also be told at once; NULL: none */
 	const char *name;
 	uint32_t sampling;	/* one access in so many is told ... */
-	bool slow_always;	/* ... but every slow read */
+	bool slow_always;	/* ... but every slow read ... */
+	uint32_t slow_sampling;	/* ... or one in so many of them; 0: as 1 */
+	void (*each_slow)(struct sense *sense, bool yes);	/* says which; NULL: cannot be changed */
 	uint64_t lost;		/* accesses that came faster than they were drained */
 	struct sense_counts counts;
 };
@@ -152,7 +156,8 @@ struct port {
 	bool aged;			/* the summaries tell ages */
 	int fd;				/* readable when results are there; -1: none */
 	double sampling;		/* share of the accesses that drain() gives, (0, 1] ... */
-	bool slow_always;		/* ... but every slow read */
+	bool slow_always;		/* ... but every slow read ... */
+	uint32_t slow_sampling;		/* ... or one in so many; 0: as 1 */
 	const struct sense *sense;	/* behind drain(); NULL: none */
 	struct health *health;		/* NULL: none; closed with the port */
 };

@@ -21,25 +21,35 @@ static void time_it(struct tr_io *io, u8 tier)
 }
 
 /*
- * Hits are sampled, one in heat_sample of this CPU's bios. Never left out is
- * what is rare and tells most: a read that a slow tier had to serve, and a
+ * Hits are sampled, one in heat_sample of this CPU's bios. Told each, unless slow_sample says otherwise, is
+ * what is rare and tells most: a read that a slow tier had to serve. Never left out is a
  * discard, behind which the block's heat means nothing any more.
  */
+static bool is_left_out(struct terrace *tr, u32 op, u32 where, bool *timed)
+{
+	bool hit = op == TERRACE_OP_WRITE || !(where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE));
+	u32 n;
+
+	*timed = op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE);
+	if (op == TERRACE_OP_DISCARD)
+		return false;
+	if (!hit)
+		return this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE);
+	n = this_cpu_inc_return(tr->stats->accesses);
+	*timed &= !(n % TIME_SAMPLE);
+	return n % tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
+}
+
 void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
 {
-	u32 sample = tr_tune(tr, TR_TUNE_HEAT_SAMPLE), n = 0;
-	bool hit = op == TERRACE_OP_WRITE ||
-		   (op == TERRACE_OP_READ && !(where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE)));
+	bool timed;
 
-	if (hit)
-		n = this_cpu_inc_return(tr->stats->accesses);
-	if (n % sample)
+	if (is_left_out(tr, op, where, &timed))
 		return;
 	if (unlikely(READ_ONCE(tr->ranges)) &&
 	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
 		return;
-	if (!(n % TIME_SAMPLE) && op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) &&
-	    trace_terrace_end_enabled())
+	if (timed && trace_terrace_end_enabled())
 		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
 	trace_terrace_access(bio_dev(bio), block, count, op, where, tr_io_of(bio)->thread ?: current->pid);
 }

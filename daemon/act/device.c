@@ -401,7 +401,16 @@ static int device_drain(struct port *port, uint32_t most, port_see_fn see, void 
 	struct sense *sense = device_of(port)->sense;
 
 	port->sampling = 1.0 / sense->sampling;	/* it may adapt */
+	port->slow_sampling = sense->slow_sampling;
 	return sense->drain(sense, most, see, ctx);
+}
+
+static void device_each_slow(struct port *port, bool yes)
+{
+	struct sense *sense = device_of(port)->sense;
+
+	if (sense && sense->each_slow)
+		sense->each_slow(sense, yes);
 }
 
 static int device_sample(struct port *port, uint64_t region, const uint64_t *blocks)
@@ -477,7 +486,7 @@ static int map_rings(struct device *d)
 static const struct port_ops device_ops = {
 	.shape = device_shape, .state = device_state, .summaries = device_summaries,
 	.regions = device_regions, .submit = device_submit, .results = device_results,
-	.claim = device_claim, .holders = device_holders, .close = device_close,
+	.each_slow = device_each_slow, .claim = device_claim, .holders = device_holders, .close = device_close,
 };
 
 /* Without it packing goes by what it gained so far. */
@@ -549,12 +558,12 @@ uint32_t device_heat_sample(const struct port *port)
 	return number((const struct device *)port, "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
 }
 
-int device_set_heat_sample(struct port *port, uint32_t n)
+static int set_tune(struct port *port, const char *name, uint32_t n)
 {
 	char path[160], text[16];
 	int bytes = snprintf(text, sizeof(text), "%u\n", n), fd, err = 0;
 
-	snprintf(path, sizeof(path), SYSFS "/%s/tune/heat_sample", device_of(port)->disk);
+	snprintf(path, sizeof(path), SYSFS "/%s/tune/%s", device_of(port)->disk, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -562,6 +571,16 @@ int device_set_heat_sample(struct port *port, uint32_t n)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int device_set_heat_sample(struct port *port, uint32_t n)
+{
+	return set_tune(port, "heat_sample", n);
+}
+
+int device_set_slow_sample(struct port *port, uint32_t n)
+{
+	return set_tune(port, "slow_sample", n);
 }
 
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)

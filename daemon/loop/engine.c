@@ -338,6 +338,9 @@ static void rest(struct engine *e)
 		engine_log(e, ENGINE_NOTICE, "%s", rests ? "making room waits for idle time: the load is uniform, no placement is better than another" :
 			   "room is made again: the load is no longer uniform");
 	e->rests = rests;
+	/* Then nothing goes up, either: a sample of slow reads shows well enough when that ends. */
+	if (e->port->ops->each_slow)
+		e->port->ops->each_slow(e->port, !rests);
 }
 
 static void upkeep(struct engine *e)

@@ -12,20 +12,25 @@
 #define DRAIN_MOST	65536	/* accesses a tick */
 #define DISCARD_BLOCKS	1024	/* shorter ones are not worth a durable generation */
 
+static uint32_t slow_sampling(const struct engine *e)
+{
+	return e->port->slow_sampling ? e->port->slow_sampling : 1;
+}
+
 static void slow_read(struct engine *e, uint64_t block)
 {
-	e->stats.slow_reads++;
+	e->stats.slow_reads += slow_sampling(e);
 	if (!recency_touch(&e->cache, block))
 		e->fresh++;
 }
 
 /*
- * Heat and ghost cache want all accesses at one rate: those that are never sampled away are
+ * Heat and ghost cache want all accesses at one rate: those that are sampled less are
  * thinned to the rate of the others.
  */
 static bool thinned(struct engine *e, const struct port_access *a)
 {
-	return a->always && prng_unit(&e->prng) >= e->port->sampling;
+	return a->always && prng_unit(&e->prng) >= e->port->sampling * slow_sampling(e);
 }
 
 static void hear_block(struct engine *e, const struct port_access *a, uint64_t block)

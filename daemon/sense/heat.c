@@ -31,6 +31,7 @@ struct heat_sense {
 	size_t bytes, stride;
 	uint32_t cpus;
 	struct heat_module module;
+	bool few_slow;		/* a sample of slow reads will do */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
 	struct heat_rate rate;
 	struct heat_pace pace;
@@ -143,6 +144,20 @@ static void adapt_module(struct heat_sense *h)
 		h->rate.now = h->module.now;	/* asked again when that is not enough */
 }
 
+/* Beyond what hits are thinned to by the program slow reads are not. */
+static void adapt_slow(struct heat_sense *h)
+{
+	uint32_t wanted = h->few_slow ? h->module.now : 1;
+
+	if (wanted != h->sense.slow_sampling && !h->module.set_slow(h->module.ctx, wanted))
+		h->sense.slow_sampling = wanted;
+}
+
+static void heat_each_slow(struct sense *sense, bool yes)
+{
+	((struct heat_sense *)sense)->few_slow = !yes;
+}
+
 static uint32_t *known(struct heat_sense *h, uint32_t thread)
 {
 	for (uint32_t i = 0; i < h->nr_known; i++)
@@ -175,6 +190,7 @@ static void doubt(struct heat_sense *h)
 static void turn(struct heat_sense *h)
 {
 	adapt_module(h);
+	adapt_slow(h);
 	doubt(h);
 	heat_adapt(&h->pace, h->fullest, h->dropped);
 	h->sense.sampling = h->module.now * (h->pace.mask + 1);
@@ -237,8 +253,10 @@ static void heat_close(struct sense *sense)
 		munmap(h->tables, h->bytes);
 	heat__destroy(h->bpf);
 	/* For whoever listens next. */
-	if (h->opened)
+	if (h->opened) {
 		h->module.set(h->module.ctx, h->module.most);
+		h->module.set_slow(h->module.ctx, 1);
+	}
 	free(h);
 }
 
@@ -295,6 +313,8 @@ static void begin_telling(struct heat_sense *h)
 		h->rate.now = h->module.now;
 	h->module.now = h->rate.now;
 	h->sense.sampling = h->module.now;
+	h->module.set_slow(h->module.ctx, 1);	/* whoever listened before may have been killed */
+	h->sense.slow_sampling = 1;
 	clock_gettime(CLOCK_MONOTONIC, &h->turned);
 }
 
@@ -314,7 +334,7 @@ int heat_open(unsigned int major, unsigned int minor, const struct heat_module *
 	h->module = *module;
 	h->half = 1;	/* the programs begin with 0 */
 	h->sense = (struct sense){
-		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .name = "bpf", .slow_always = true,
+		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .each_slow = heat_each_slow, .name = "bpf", .slow_always = true,
 	};
 	err = load(h, major << 20 | minor);
 	if (!err)

@@ -8,6 +8,8 @@
  * Beyond that tables that fill up, or would keep the daemon busy, make the program keep only one in
  * 2, 4, … 64 of what may be sampled away; `sampling` of the sense is the product.  What finds no room
  * all the same is counted as lost.
+ *
+ * Slow reads are told each, unless somebody says that a sample of them will do: then as many as of hits.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
@@ -25,6 +27,7 @@ struct heat_module {
 	uint32_t now;		/* it tells one hit in so many ... */
 	uint32_t most;		/* ... and may be told to, up to this */
 	heat_set_fn set;
+	heat_set_fn set_slow;	/* the same for reads that a slow tier serves */
 	void *ctx;
 };
 

@@ -186,6 +186,34 @@ static void a_uniform_load_waits_for_idle_time(void **state)
 	}
 }
 
+/* While a uniform load lasts a sample of the slow reads will do, too; they are counted for what they stand for. */
+static void a_uniform_load_needs_no_slow_read_told(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t told, counted, below;
+
+	(void)state;
+	s->sample = 16;
+	s->port.sampling = 1.0 / 16;
+	s->port.slow_always = true;
+	sim_open(s);
+	uniform_load(s, 600000, 0.5);
+	assert_true(s->e.rests);
+	told = s->told;
+	counted = s->e.stats.slow_reads;
+	below = s->v.reads - s->v.fast_hits;
+	uniform_load(s, 60000, 0.5);
+	assert_in_range(s->told - told, 60000 / 20, 60000 / 12);
+	below = s->v.reads - s->v.fast_hits - below;
+	assert_in_range(s->e.stats.slow_reads - counted, below * 4 / 5, below * 6 / 5);
+	/* It ends: each of them again. */
+	sim_hotspot(s, 600000, 4096, 0.95, 0.3);
+	assert_false(s->e.rests);
+	assert_int_equal(s->port.slow_sampling, 1);
+	assert_true(s->v.promoted > 1000);
+	sim_remove(s);
+}
+
 /* What only compactions read is not heard of: their load is not taken for uniform. */
 static void reads_that_are_not_heard_are_no_uniform_load(void **state)
 {
@@ -313,6 +341,7 @@ int main(void)
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(all_hot_stops_moves),
 		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
+		cmocka_unit_test(a_uniform_load_needs_no_slow_read_told),
 		cmocka_unit_test(reads_that_are_not_heard_are_no_uniform_load),
 		cmocka_unit_test(refused_orders_leave_nothing_behind),
 		cmocka_unit_test(failed_orders_are_told_and_tried_again),

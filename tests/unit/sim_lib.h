@@ -38,6 +38,8 @@ struct sim {
 	bool no_room;		/* orders find none */
 	bool gone;
 	bool knows_claims, claimed, blind, tells_where;
+	uint32_t sample;	/* one access in so many is told, 0: each ... */
+	uint64_t told;		/* ... and so many were */
 	bool samples;		/* what regions hold; odd ones do not shrink */
 	bool mute;		/* ... but no answer ever comes */
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
@@ -89,15 +91,40 @@ static int sim_state(struct port *port, struct port_state *out)
 	return 0;
 }
 
+/* One access in `sample`, slow reads as the loop has asked for. */
+static bool sim_tells(struct sim *s, struct port_access *a)
+{
+	uint32_t one_in = s->sample;
+
+	if (!one_in)
+		return true;
+	a->always = a->op == PORT_READ && a->where == PORT_SLOW;
+	if (a->always && s->port.slow_sampling < one_in)
+		one_in = s->port.slow_sampling ? s->port.slow_sampling : 1;
+	if (prng_below(&s->prng, one_in))
+		return false;
+	s->told++;
+	return true;
+}
+
 static int sim_drain(struct port *port, uint32_t most, port_see_fn see, void *ctx)
 {
 	struct sim *s = sim_of(port);
 	uint32_t n = s->nr_heard < most ? s->nr_heard : most;
 
 	for (uint32_t i = 0; i < n; i++)
-		see(ctx, &s->heard[i]);
+		if (sim_tells(s, &s->heard[i]))
+			see(ctx, &s->heard[i]);
 	s->nr_heard = 0;
 	return (int)n;
+}
+
+static void sim_each_slow(struct port *port, bool yes)
+{
+	struct sim *s = sim_of(port);
+
+	if (s->sample)
+		port->slow_sampling = yes ? 1 : s->sample;
 }
 
 static uint32_t sim_loose(const struct sim *s, uint64_t region, struct terrace_region *out)
@@ -286,7 +313,7 @@ static void sim_close(struct port *port)
 }
 
 static const struct port_ops sim_ops = {
-	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .summaries = sim_summaries,
+	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .each_slow = sim_each_slow, .summaries = sim_summaries,
 	.regions = sim_regions, .submit = sim_submit, .results = sim_results, .claim = sim_claim,
 	.close = sim_close,
 };
