@@ -17,7 +17,7 @@ unsigned int device_major(const struct port *port);
 unsigned int device_minor(const struct port *port);
 
 /* One access in so many is told by the module's own tracepoint. */
-uint32_t device_heat_sample(const struct port *port);
+uint32_t device_heat_sample(struct port *port);
 int device_set_heat_sample(struct port *port, uint32_t n);
 /* The same of reads that a slow tier serves. */
 int device_set_slow_sample(struct port *port, uint32_t n);

@@ -3,12 +3,14 @@
  * What a process needs that storage waits for: memory that is never paged out to the volume it
  * serves, and allocations that do not wait for that volume's writeback.
  *
- * Either may be refused (containers); the daemon then runs without, and says so.
+ * Either may be refused (containers); the daemon then runs without, and says so.  And as many open files as it is
+ * allowed, for some dozens are kept open of each volume.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "log.h"
 #include "service/service.h"
@@ -16,6 +18,16 @@
 #ifndef PR_SET_IO_FLUSHER
 #define PR_SET_IO_FLUSHER 57
 #endif
+
+void process_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);	/* refused: enough for a dozen volumes all the same */
+}
 
 void process_lock(bool lock_memory)
 {

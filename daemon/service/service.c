@@ -176,6 +176,7 @@ int service_run(struct service *s)
 		return 1;
 	}
 	process_lock(s->config.lock_memory);
+	process_open_files();
 	drivers_look(s);
 	set_timer(s);
 	sd_notify(0, "READY=1");

@@ -80,5 +80,6 @@ struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
 
 void process_lock(bool lock_memory);
+void process_open_files(void);
 
 #endif
