@@ -17,7 +17,7 @@ static uint32_t table_size(uint32_t limit)
 
 size_t sample_bytes(uint32_t limit)
 {
-	return table_size(limit) * sizeof(struct sample_slot);
+	return table_size(limit) * sizeof(struct sample_slot) + table_size(limit) / 8;
 }
 
 void sample_init(struct sample *s, uint32_t limit, uint32_t shift, void *mem)
@@ -26,6 +26,7 @@ void sample_init(struct sample *s, uint32_t limit, uint32_t shift, void *mem)
 	*s = (struct sample){
 		.slots = mem, .mask = table_size(limit) - 1, .limit = limit, .shift = shift,
 	};
+	s->taken = (uint64_t *)(s->slots + table_size(limit));
 }
 
 uint32_t sample_shift_for(uint32_t limit, uint64_t records)
@@ -58,6 +59,18 @@ static bool used(const struct sample *s, uint32_t i)
 	return s->slots[i].record.score > 0;
 }
 
+/* The first slot from @i on that has been taken; beyond the mask: none. */
+static uint32_t taken(const struct sample *s, uint32_t i)
+{
+	for (uint64_t off = i % 64; i <= s->mask; i = (i | 63) + 1, off = 0)
+		if (s->taken[i / 64] >> off)
+			return i + (uint32_t)__builtin_ctzll(s->taken[i / 64] >> off);
+	return i;
+}
+
+/* Walks through the sample cost as much as there is in it: most of a small tier's table is empty. */
+#define for_each_taken(s, i)	for (uint32_t i = taken(s, 0); i <= (s)->mask; i = taken(s, i + 1))
+
 static uint32_t find(const struct sample *s, uint64_t block)
 {
 	uint32_t i = (uint32_t)hash_of(block) & s->mask;
@@ -78,6 +91,7 @@ static void remove_at(struct sample *s, uint32_t i)
 		}
 	}
 	memset(&s->slots[i], 0, sizeof(s->slots[i]));
+	s->taken[i / 64] &= ~(1ull << i % 64);
 	s->count--;
 }
 
@@ -85,7 +99,7 @@ static void remove_at(struct sample *s, uint32_t i)
 static void halve(struct sample *s)
 {
 	s->shift++;
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		while (used(s, i) && !sample_wants(s, s->slots[i].record.block))
 			remove_at(s, i);
 }
@@ -103,9 +117,13 @@ static bool make_room(struct sample *s, uint64_t block)
 
 static void put_new(struct sample *s, const struct ralt_record *r)
 {
+	uint32_t i;
+
 	if (!make_room(s, r->block))
 		return;
-	s->slots[find(s, r->block)] = (struct sample_slot){ .record = *r };
+	i = find(s, r->block);
+	s->slots[i] = (struct sample_slot){ .record = *r };
+	s->taken[i / 64] |= 1ull << i % 64;
 	s->count++;
 }
 
@@ -140,7 +158,7 @@ void sample_add_older(struct sample *s, const struct ralt_judge *j, const struct
 
 void sample_forget(struct sample *s, const struct forget *f)
 {
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		while (used(s, i) && forget_generation(f, s->slots[i].record.block) >
 					     s->slots[i].record.generation)
 			remove_at(s, i);
@@ -155,7 +173,7 @@ const struct ralt_record *sample_find(const struct sample *s, uint64_t block)
 
 void sample_mark_hot(struct sample *s, const struct ralt_judge *j)
 {
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		s->slots[i].was_hot = used(s, i) && ralt_is_hot_record(j, &s->slots[i].record);
 }
 
@@ -164,7 +182,7 @@ struct sample_census sample_census(const struct sample *s, const struct ralt_jud
 	struct sample_census c = { 0 };
 	double weight = (double)(1ull << s->shift);
 
-	for (uint32_t i = 0; i <= s->mask; i++) {
+	for_each_taken(s, i) {
 		const struct ralt_record *r = &s->slots[i].record;
 
 		if (!used(s, i))
@@ -236,7 +254,7 @@ static size_t collect(const struct sample *s, const struct ralt_judge *j, uint8_
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		if (used(s, i) && ralt_rank(j, &s->slots[i].record) == rank)
 			out[n++] = ralt_score_now(j, &s->slots[i].record);
 	return n;
@@ -266,7 +284,7 @@ static size_t collect_all(const struct sample *s, const struct ralt_judge *j, do
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		if (used(s, i))
 			out[n++] = ralt_score_now(j, &s->slots[i].record);
 	return n;
@@ -278,7 +296,7 @@ double sample_kth_other(const struct sample *s, const struct ralt_judge *j, doub
 	double k = keep / (double)(1ull << s->shift);
 	size_t n = 0;
 
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		if (used(s, i) && !ralt_is_member(j, &s->slots[i].record))
 			scratch[n++] = ralt_score_now(j, &s->slots[i].record);
 	if (k < 1)
@@ -297,7 +315,7 @@ void sample_quartiles(const struct sample *s, const struct ralt_judge *j, double
 
 void sample_settle(struct sample *s, const struct ralt_judge *j)
 {
-	for (uint32_t i = 0; i <= s->mask; i++)
+	for_each_taken(s, i)
 		if (used(s, i))
 			ralt_record_settle(j, &s->slots[i].record);
 }

@@ -31,6 +31,7 @@ struct sample_slot {
 
 struct sample {
 	struct sample_slot *slots;
+	uint64_t *taken;	/* a bit for each slot that is not empty */
 	uint32_t mask;
 	uint32_t limit;
 	uint32_t count;
