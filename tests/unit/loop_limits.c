@@ -139,7 +139,10 @@ static void all_hot_stops_moves(void **state)
 	}
 	assert_true(s->e.governor.down.stops > 0);
 	assert_non_null(strstr(s->log, "demotions stop"));
-	/* Not that what went down is read again, of which half would be so by chance. */
+	/*
+	 * Half of what went down is read again, which is below the bar (half, and a sixth more that chance would have read):
+	 * the rest is written again first.  What shows is that an LRU would have hit more, without the cost.
+	 */
 	assert_non_null(strstr(s->log, "keeping hot blocks while making room cost more than their hits saved"));
 	sim_remove(s);
 }
