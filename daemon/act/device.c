@@ -54,7 +54,7 @@ struct device {
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
 	struct terrace_region regions[DEAR_SUMMARIES];
 	struct kept kept[KEPT_FILES];
-	uint32_t nr_kept;
+	uint32_t nr_kept, next_kept;
 };
 
 static struct device *device_of(struct port *port)
@@ -92,21 +92,28 @@ static int read_line(const char *path, char *line, size_t bytes)
 	return err;
 }
 
+/* They are asked for in the same order each tick: most likely the next one. */
 static struct kept *kept(struct device *d, const char *name)
 {
-	for (uint32_t i = 0; i < d->nr_kept; i++)
-		if (!strcmp(d->kept[i].name, name))
-			return &d->kept[i];
+	for (uint32_t n = 0; n < d->nr_kept; n++, d->next_kept++) {
+		if (d->next_kept >= d->nr_kept)
+			d->next_kept = 0;
+		if (!strcmp(d->kept[d->next_kept].name, name))
+			return &d->kept[d->next_kept++];
+	}
 	return NULL;
 }
 
-static int kept_line(struct device *d, const char *name, const char *path, char *line, size_t bytes)
+/* Of FOLDER/DISK/NAME; names are of one folder only. */
+static int kept_line(struct device *d, const char *folder, const char *name, char *line, size_t bytes)
 {
 	struct kept *k = kept(d, name);
+	char path[128];
 	int fd;
 
 	if (k)
 		return first_line(k->fd, line, bytes);
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, d->disk, name);
 	if (d->nr_kept == KEPT_FILES)
 		return read_line(path, line, bytes);
 	fd = open_file(path);
@@ -121,12 +128,7 @@ static int kept_line(struct device *d, const char *name, const char *path, char 
 /* @name: relative to the volume's folder. */
 static int word(struct device *d, const char *name, char *line, size_t bytes)
 {
-	char path[128];
-
-	path[0] = 0;
-	if (!kept(d, name))
-		snprintf(path, sizeof(path), SYSFS "/%s/%s", d->disk, name);
-	return kept_line(d, name, path, line, bytes);
+	return kept_line(d, SYSFS, name, line, bytes);
 }
 
 static int number(struct device *d, const char *name, uint64_t *out)
@@ -223,11 +225,10 @@ static void measure_writes(struct device *d, const uint64_t *writes, uint64_t io
 static int read_latency(struct device *d, struct port_state *out, const uint64_t *writes)
 {
 	unsigned long long f[8] = { 0 };
-	char path[96], line[256];
+	char line[256];
 	int err;
 
-	snprintf(path, sizeof(path), "/sys/block/%s/stat", d->disk);
-	err = kept_line(d, "the disk's", path, line, sizeof(line));
+	err = kept_line(d, "/sys/block", "stat", line, sizeof(line));
 	if (err)
 		return err;
 	if (sscanf(line, "%llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3], &f[4],
