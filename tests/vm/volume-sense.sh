@@ -85,6 +85,12 @@ dd if="$VOL" of=/dev/null bs=4k skip=2048 count=50 iflag=direct status=none
 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
 check_eq "hits told, one in 65536" "$(events 'terrace_access:.* where=0')" 0
 check_eq "packed reads told all the same" "$(events 'terrace_access:.* where=769')" 20
+vol_message set slow_sample=4
+echo > $T/trace
+# as many CPUs, as many counts
+taskset 1 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
+check_eq "packed reads told, one in 4" "$(events 'terrace_access:.* where=769')" 5
+vol_message set slow_sample=1
 order 0 raise up=400-402
 [ "$(events 'terrace_promote:.* tier=0')" = 3 ] || die "promotions: $(events terrace_promote)"
 [ "$(events 'terrace_move:.* region=0 mode=3 error=0 down=0 up=3')" = 1 ] || die "the move was not told"
