@@ -12,7 +12,7 @@
 # vol_check [ARG...]			terracectl check --full must find nothing
 # vol_cut				power off; remove the volume; power on
 # vol_cut_under JOB	the same while a job (see start) has the control device open
-# vol_layout DRIVE data|journal|pages	print where its data, the journal, or its metadata pages, are: first sector and length (0: to the end)
+# vol_layout DRIVE data|super|journal|pages	print where its data, the superblocks, the journal, or its metadata pages, are: first sector and length (0: to the end)
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
@@ -120,6 +120,8 @@ vol_layout() {
 	for word in $said; do field[${word%%=*}]=${word#*=}; done
 	if [ "$2" = data ]; then
 		echo $((field[data_start] * 8)) 0
+	elif [ "$2" = super ]; then
+		echo $((field[meta_start] * 8)) $((field[journal_start] * 8))
 	elif [ "$2" = journal ]; then
 		echo $(((field[meta_start] + field[journal_start]) * 8)) $((field[journal_blocks] * 8))
 	else
