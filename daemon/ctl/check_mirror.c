@@ -92,7 +92,10 @@ static void check_sync(struct check *c)
 		     c->vol.super->generation);
 		return;
 	}
-	if (apart > 1 || (apart && c->clean))
+	/* One apart is what a power cut between the two superblocks leaves, also
+	 * between those of a clean stop: the next activation brings it up to date.
+	 */
+	if (apart > 1)
 		problem(&c->findings, c->vol.mirror.dev->path,
 			"the mirror is at checkpoint %llu, the primary at %llu", m->generation,
 			p->generation);

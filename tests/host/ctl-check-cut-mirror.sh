@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A clean stop whose copy to the lazy mirror was cut off: terracectl check notes it, and calls the volume sound. If the volume was not stopped cleanly, the same is a problem.
+# A clean stop that was cut off between its superblocks, or while it was copied to the lazy mirror: terracectl check notes it, and calls the volume sound. A lazy mirror in that state without a clean stop, or a synchronous one further behind, is a problem.
 # host: timeout=600 build=daemon
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
@@ -27,3 +27,21 @@ done
 
 image --between 20 --after 60 --break lazy-cut
 expect 1 "^problem: $cut" "$ctl" check fast slow
+
+# the last superblock of a clean stop is on the first drive of two; both, then the second, are one behind
+two=(fast slow)
+supers() { dd if="$1" of="$2" bs=4k skip="$(field "$1" meta_start)" count=2 status=none; }
+field() { "$ctl" dump super fast slow | sed -n "s/^label device=$1 .* $2=\([0-9]*\).*/\1/p"; }
+for k in 0 1; do
+	new_images fast 256M slow 256M
+	"$ctl" format --tier optane:atomic=fast --tier nvme:atomic=slow > /dev/null
+	supers "${two[k]}" old
+	./image --clean --between 0 --after 0 fast slow > where
+	expect 0 ': sound$' "$ctl" check --full fast slow
+	newest=$("$ctl" dump super fast slow | sed -n 's/^superblock .* copy=\([01]\) current=true .*/\1/p' | head -1)
+	dd if=old of="${two[k]}" bs=4k skip="$newest" seek=$(($(field "${two[k]}" meta_start) + newest)) count=1 conv=notrunc status=none
+	for full in "" --full; do
+		expect 0 "^note: slow: the mirror is at checkpoint [0-9]+, the primary at [0-9]+: stopped in between$" "$ctl" check $full fast slow
+		expect 0 ': sound$' "$ctl" check $full fast slow
+	done
+done
