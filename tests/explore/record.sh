@@ -10,7 +10,8 @@
 # fast drive, lazy mirror), sync (mirrored on a second fast drive), apart (on a
 # drive of its own), torn (drives that tear blocks, which are then written out
 # of place), home (a home tier), tight (a fast drive that overflows, so that
-# free places are taken again at once), wide (60 regions), uncached (drives without a volatile cache), liar (drives that do not flush). Each round does each piece of work
+# free places are taken again at once), wide (60 regions), uncached (drives without a volatile cache), added (a tier comes, and is
+# emptied again), liar (drives that do not flush). Each round does each piece of work
 # once, with the oracle beside or before it; with SHARE=2 only every second, of
 # the second layout the others. Marks say which (kinds.c).
 # shellcheck disable=SC2119
@@ -20,7 +21,7 @@
 SEED=${SEED:-1}
 ROUNDS=${ROUNDS:-2}
 LAYOUTS=${LAYOUTS:-shared}
-WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize pages}
+WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize pages add evacuate}
 RECORD=/sys/module/dm_drive/parameters/record
 MARKS=/dev/drive-record
 RANDOM=$SEED
@@ -45,6 +46,7 @@ lay() {
 	sync)	DRIVES=(fast:32 next:32 slow:448) ;;
 	apart)	DRIVES=(meta:16 fast:32 slow:448) ;;
 	home)	DRIVES=(fast:32 next:128 slow:448) ;;
+	added)	DRIVES=(fast:32 slow:448 extra:448) ;;
 	tight)	DRIVES=(fast:18 slow:448) ;;
 	torn)	params+=(atom=512) atomic=noatomic ;;
 	uncached) params+=(cache=off) ;;
@@ -164,6 +166,28 @@ do_reset() {
 	up_again
 	writes 10 --weights fua=2,write=2,flush=1
 	checkpoint
+}
+# once; the table is another one from then on
+do_add() {
+	[ "$layout" = added ] && [ "$SHELVES" = 1 ] || return 0
+	start writes "$count"
+	terracectl add vol --yes --force --tier hdd:shelves:atomic=/dev/mapper/extra > /dev/shm/added 2>&1 || { cat /dev/shm/added; die "$layout: add"; }
+	wait "$JOB" || true
+	export VOL_TABLE; VOL_TABLE=$(dmsetup table vol)
+	SHELVES=2
+	writes 10
+	down "$(region)" append codec=lz4 || true
+	checkpoint
+}
+do_evacuate() {
+	[ "$layout" = added ] && [ "$SHELVES" = 2 ] || return 0
+	order "$(region)" append codec=none tier_down=2 || true
+	start writes "$count"
+	terracectl evacuate vol 2 > /dev/shm/evacuated 2>&1 || { cat /dev/shm/evacuated; die "$layout: evacuate"; }
+	wait "$JOB" || true
+	checkpoint
+	terracectl evacuate --undo vol 2 > /dev/null
+	writes 10
 }
 do_resize() {
 	vol_message resize $(((size + 1) * MIB)) && size=$((size + 1)) && say size $((size << 20))

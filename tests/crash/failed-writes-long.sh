@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The 1st, 2nd, 3rd ... write and flush of each drive fails, in turn, of each operation, until the operation is through: the volume opens again, sound, with all that was promised.
+# vm: mode=functional memory=3G timeout=5400 build=oracle,orders long
+#
+# One command fails each time, and no other; then the volume is stopped, whatever it
+# has come to, checked, opened and read, and must take writes. LIMIT= seconds are
+# shared by the operations (what was not reached is said), OPS= names some of them,
+# KINDS= some of what fails, LAYOUTS= some of those in operations.bash.
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SEED=${SEED:-1}
+LIMIT=${LIMIT:-2400}
+OPS=${OPS:-checkpoint resize grow append merge raise drop clean janitor discard wrap recovery stop}
+KINDS=${KINDS:-write flush}
+LAYOUTS=${LAYOUTS:-shared sync apart torn}
+. "$TERRACE_TREE/tests/crash/operations.bash"
+
+before_stop() { small; down=0; }
+do_stop() { dmr vol && down=1; }
+
+declare -A COUNT
+failures=0 down=0
+
+# fail OP DRIVE KIND N: fails when the operation did not come that far
+fail() {
+	local op=$1 drive=$2 kind=$3 n=$4 what="$layout, $1: $3 $4 of $2 fails" before
+	down=0
+	"before_$op"
+	before=$(drive_get "$drive" errors)
+	drive "$drive" error add "$kind" 0 0 nth="$n" count=1
+	"do_$op" 2> /dev/null || true
+	drive "$drive" error clear
+	[ "$(drive_get "$drive" errors)" != "$before" ] || [ "$down" = 1 ] || return 1
+	[ "$down" = 1 ] || ! dmsetup info vol > /dev/null 2>&1 || dmr vol
+	down=0
+	(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$what: the check finds problems (seed $SEED)"; }
+	vol_up "${UP[@]}" || die "$what: the volume does not come up (seed $SEED)"
+	check_eq "$what: mode after it was opened again" "$(vol_get mode)" write
+	oracle_crash --touched --sample 64 > /dev/shm/verified || { cat /dev/shm/verified; die "$what (seed $SEED)"; }
+	sized "$what"
+	[ "$(drive_get "$drive" errors)" != "$before" ] || return 1
+	failures=$((failures + 1))
+	COUNT[$op]=$((${COUNT[$op]:-0} + 1))
+}
+
+# each OP UNTIL: every write and flush of every drive
+each() {
+	local op=$1 until=$2 drive kind n row
+	for drive in "${DRIVES[@]}"; do
+		row="$layout $op $drive:"
+		for kind in $KINDS; do
+			for ((n = 1; SECONDS < until; n++)); do
+				fail "$op" "$drive" "$kind" $n || break
+			done
+			row+=" $kind $((n - 1))"
+			[ $SECONDS -lt "$until" ] || row+=" (not all)"
+		done
+		echo "$row"
+	done
+}
+
+read -ra ops <<< "$OPS"
+read -ra layouts <<< "$LAYOUTS"
+share=$((LIMIT / (${#ops[@]} * ${#layouts[@]})))
+until=$SECONDS
+for layout in "${layouts[@]}"; do
+	lay "$layout"
+	for op in "${ops[@]}"; do
+		until=$((until + share))
+		each "$op" $until
+	done
+	oracle_crash > /dev/shm/verified || { cat /dev/shm/verified; die "$layout, at the end"; }
+	vol_down
+	vol_check
+	vol_up
+	strike
+done
+for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0} failures"; done
+[ "$failures" -gt 0 ] || die "no failure in $LIMIT seconds"
+pass "$failures failed writes and flushes"
