@@ -5,7 +5,10 @@
  *
  * -EAGAIN must never be returned from here: io_uring would take it for "would
  * block", wait for poll() to say that the file is ready, which no result may
- * ever make it, and issue the command again. It is posted as a completion.
+ * ever make it, and issue the command again. It is posted as a completion. So
+ * is the number of orders taken: a number above 0 that is returned to one of
+ * io_uring's own threads (IOSQE_ASYNC) is lost in 6.1, and the program waits
+ * for ever.
  *
  * With WAIT the completion is posted by the submitter's task work when the
  * last order has ended, from whichever worker ends it. The command holds the
@@ -93,7 +96,7 @@ int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		err = submit(client, cmd);
 	}
 	up_read(&control->alive);
-	if (err == -EAGAIN) {
+	if (err == -EAGAIN || err > 0) {
 		io_uring_cmd_done(cmd, err, 0, issue_flags);
 		return -EIOCBQUEUED;
 	}

@@ -15,6 +15,7 @@
 struct command {
 	int fd;
 	unsigned int op, setup;
+	unsigned char flags;		/* IOSQE_* */
 	struct terrace_submit submit;
 };
 
@@ -37,6 +38,7 @@ static int issue(const struct command *c)
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = c->fd;
 	sqe->cmd_op = c->op;
+	sqe->flags = c->flags;
 	memcpy(sqe->cmd, &c->submit, c->setup & IORING_SETUP_SQE128 ? sizeof(c->submit) : 16);
 	err = io_uring_submit(&ring);
 	if (err == 1)
@@ -144,6 +146,17 @@ int do_uring(struct volume *v, const char *path)
 	n += says("256 orders", issue(&good), 256);
 	BAD("more than may be under way", -EAGAIN, c.submit.nr = 1);	/* none is consumed */
 #undef BAD
+	drain(v, 256);
+	/* as io_uring's own threads give it */
+	c = good;
+	c.flags = IOSQE_ASYNC;
+	n += says("256 orders, asynchronously, waited for", issue(&c), 256);
+	c.submit.nr = 1;
+	n += says("more than may be under way, asynchronously", issue(&c), -EAGAIN);
+	drain(v, 256);
+	c.submit.nr = 256;
+	c.submit.flags = 0;
+	n += says("256 orders, asynchronously", issue(&c), 256);
 	drain(v, 256);
 	c = good;
 	return n + child_ends(v, &c.submit) ? 1 : 0;
