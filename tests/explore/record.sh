@@ -54,6 +54,7 @@ lay() {
 	echo 384m > $RECORD
 	vol_models "$SEED" "${DRIVES[@]}" "${params[@]}"
 	DRIVES=("${DRIVES[@]%:*}")
+	[ "$1" != added ] || VOL_DRIVES=("${VOL_DRIVES[@]:0:2}")	# not yet
 	fast=(--tier "optane:slots:$atomic=/dev/mapper/fast")
 	SHELVES=1 LEAST=1		# tiers that orders move down to
 	case $1 in
