@@ -192,6 +192,20 @@ $(BUILD)/failnth.so: tests/faults/failnth.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -shared -fPIC -o $@ $<
 
+# anything at all for a control device
+.PHONY: anyinput
+anyinput: $(BUILD)/anyinput
+$(BUILD)/anyinput: tests/faults/anyinput.c uapi/terrace.h
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $< -luring
+
+# damaged metadata with right checksums
+.PHONY: scribble
+scribble: $(BUILD)/scribble
+$(BUILD)/scribble: tests/faults/scribble.c $(BUILD)/user/libterrace.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
 # ---- BPF programs --------------------------------------------------------------
 
 BPF_SRC	:= $(wildcard bpf/*.bpf.c)

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Damages the metadata of a volume that is not in use, one structure of it, and
+ * reads volumes that were damaged.
+ *
+ *	scribble raw SEED DEVICE	some bytes become others: what a checksum notices
+ *	scribble sealed SEED DEVICE	fields become other numbers, and every checksum is
+ *					right again, of the structure, of its parents up
+ *					to the superblock, and of the journal behind it
+ *	scribble read DEVICE [FILE]	each block can be read or cannot; what can is as
+ *					in FILE
+ *
+ * DEVICE has the primary metadata; there must be no mirror. Says what it has done.
+ *
+ * Exit status: 0, 1 a block is another one than in FILE, 2 trouble.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <asm/byteorder.h>
+
+#include "core/format.h"
+#include "core/journal_block.h"
+
+#define MAX_NODES	65536u
+#define AT_ONCE		64u		/* blocks in one read */
+
+/* A page of the trees. The parent of a root is a superblock's entry. */
+struct node {
+	u64 block;
+	u32 blocks, level;
+	struct node *parent;
+	struct terrace_entry_disk *entry;
+};
+
+static u64 state;
+static u8 label_block[TERRACE_BLOCK_BYTES], *meta;
+static struct tr_label label;
+static struct tr_super super;
+static struct node node[MAX_NODES];
+static u32 nr_nodes;
+
+static void trouble(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static u64 any(void)
+{
+	u64 z = state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static u64 below(u64 n) { return n ? any() % n : 0; }
+
+static void *at(u64 block) { return meta + block * TERRACE_BLOCK_BYTES; }
+
+/* ---- what there is ------------------------------------------------------------ */
+
+static struct terrace_super_disk *super_disk(void) { return at(super.generation & 1); }
+
+static void take(struct terrace_entry_disk *disk, u32 level, struct node *parent)
+{
+	struct terrace_dir_disk *dir;
+	struct node *n = &node[nr_nodes];
+	struct tr_entry entry;
+
+	tr_entry_decode(&entry, disk);
+	if (!entry.block || entry.block + entry.blocks > label.meta_blocks || nr_nodes == MAX_NODES)
+		return;
+	nr_nodes++;
+	*n = (struct node){ .block = entry.block, .blocks = entry.blocks, .level = level, .parent = parent, .entry = disk };
+	dir = at(entry.block);
+	for (u32 k = 0; level && k < TERRACE_DIR_ENTRIES; k++)
+		take(&dir->entry[k], level - 1, n);
+}
+
+static void open_meta(int fd)
+{
+	struct tr_super copy[2];
+	bool good[2];
+
+	if (pread(fd, label_block, sizeof(label_block), 0) != sizeof(label_block) || tr_label_decode(&label, label_block))
+		trouble("no label");
+	meta = calloc(label.meta_blocks, TERRACE_BLOCK_BYTES);
+	if (!meta || pread(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
+		     (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES))
+		trouble("reading the metadata");
+	for (u32 k = 0; k < 2; k++)
+		good[k] = !tr_super_decode(&copy[k], at(k));
+	if (!good[0] && !good[1])
+		trouble("no superblock");
+	super = *tr_super_newest(good[0] ? &copy[0] : NULL, good[1] ? &copy[1] : NULL);
+	take(&super_disk()->map_root, super.map_depth, NULL);
+	for (u32 t = 0; t < super.nr_tiers; t++)
+		take(&super_disk()->tiers[t].space_root,
+		     tr_dir_depth((super.tier[t].data_blocks + TERRACE_CHUNK_BLOCKS - 1) / TERRACE_CHUNK_BLOCKS), NULL);
+}
+
+/* ---- damage ---------------------------------------------------------------------- */
+
+static u64 number(void)
+{
+	switch (below(8)) {
+	case 0: return 0;
+	case 1: return ~0ull >> below(64);
+	case 2: return 1ull << below(64);
+	case 3: return super.virtual_blocks + below(3) - 1;
+	case 4: return super.meta_blocks + below(3) - 1;
+	case 5: return below(300);
+	case 6: return below(super.meta_blocks);
+	default: return any();
+	}
+}
+
+/* Fields in [from, to) of @block, most of them among the first ones. */
+static void spoil(u8 *block, u32 from, u32 to, bool raw)
+{
+	for (u64 nr = 1 + below(3); nr; nr--) {
+		u32 width = raw ? 1 : 1u << below(4);
+		u32 reach = below(2) ? to : from + 256 < to ? from + 256 : to;
+		u32 place = from + below((reach - from) / width) * width;
+		u64 value = raw ? block[place] ^ (1 + below(255)) : number();
+
+		printf(" %u+%u=%#llx", place, width, (unsigned long long)value);
+		memcpy(block + place, &value, width);
+	}
+}
+
+static void seal_super(void)
+{
+	super_disk()->crc = __cpu_to_le32(tr_block_crc(super_disk(), TERRACE_BLOCK_BYTES, offsetof(struct terrace_super_disk, crc)));
+}
+
+static void seal_node(struct node *n)
+{
+	for (; n; n = n->parent)
+		n->entry->crc = __cpu_to_le32(tr_page_seal(at(n->block)));
+	seal_super();
+}
+
+static struct terrace_journal_disk *ring(u64 seq) { return at(super.journal_start + seq % super.journal_blocks); }
+
+/* It, and those behind it, whose checksums begin with that of the one before. */
+static void seal_journal(u64 seq)
+{
+	for (u32 crc; ; seq++) {
+		crc = tr_block_crc(ring(seq), TERRACE_BLOCK_BYTES, offsetof(struct terrace_journal_disk, crc));
+		ring(seq)->crc = __cpu_to_le32(crc);
+		if (__le64_to_cpu(ring(seq + 1)->block_seq) != seq + 1)
+			return;
+		ring(seq + 1)->prev_crc = __cpu_to_le32(crc);
+	}
+}
+
+static u64 journal_length(void)
+{
+	u64 nr = 0;
+
+	while (nr < super.journal_blocks && __le64_to_cpu(ring(super.tail_block_seq + nr)->block_seq) == super.tail_block_seq + nr)
+		nr++;
+	return nr;
+}
+
+static void damage_page(bool raw)
+{
+	struct node *n = &node[below(nr_nodes)];
+	u32 first = raw ? 0 : below(8) ? sizeof(struct terrace_page_disk) : 8;
+
+	printf("page at meta block %llu, level %u:", (unsigned long long)n->block, n->level);
+	spoil(at(n->block), first, n->blocks * TERRACE_BLOCK_BYTES, raw);
+	if (!raw)
+		seal_node(n);
+}
+
+static void damage_super(bool raw)
+{
+	printf("superblock:");
+	spoil((u8 *)super_disk(), raw ? 0 : 32, 256 + 128 * super.nr_tiers, raw);
+	if (!raw)
+		seal_super();
+}
+
+static void damage_journal(bool raw)
+{
+	u64 nr = journal_length(), seq = super.tail_block_seq + below(nr);
+
+	if (!nr) {
+		damage_page(raw);
+		return;
+	}
+	printf("journal block %llu:", (unsigned long long)seq);
+	spoil((u8 *)ring(seq), raw ? 0 : below(4) ? 64 : 44, 64 + 40 * __le16_to_cpu(ring(seq)->nr_records), raw);
+	if (!raw)
+		seal_journal(seq);
+}
+
+static void damage_bitmap(bool raw)
+{
+	u64 block = super.bitmap_start[super.generation & 1] + below(super.bitmap_blocks);
+
+	printf("meta bitmap at %llu:", (unsigned long long)block);
+	spoil(at(block), raw ? 0 : 64, TERRACE_BLOCK_BYTES, raw);
+	if (!raw)
+		tr_page_seal(at(block));
+}
+
+static void damage_label(int fd, bool raw)
+{
+	struct terrace_label_disk *disk = (void *)label_block;
+
+	printf("label:");
+	spoil(label_block, raw ? 0 : 48, 200, raw);
+	if (!raw)
+		disk->crc = __cpu_to_le32(tr_block_crc(disk, sizeof(*disk), offsetof(struct terrace_label_disk, crc)));
+	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES; copy++)
+		if (pwrite(fd, label_block, sizeof(label_block), copy * TERRACE_BLOCK_BYTES) != sizeof(label_block))
+			trouble("writing the label");
+}
+
+static int damage(const char *device, bool raw)
+{
+	int fd = open(device, O_RDWR);
+
+	if (fd < 0)
+		trouble(device);
+	open_meta(fd);
+	switch (below(10)) {
+	case 0: damage_label(fd, raw); break;
+	case 1: case 2: damage_super(raw); break;
+	case 3: damage_bitmap(raw); break;
+	case 4: case 5: damage_journal(raw); break;
+	default: damage_page(raw);
+	}
+	putchar('\n');
+	if (pwrite(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
+	    (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES) || fsync(fd))
+		trouble("writing the metadata");
+	return 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static u64 unread, wrong, first_wrong;
+
+static void judge(u64 block, u32 nr, const u8 *got, const u8 *wanted)
+{
+	for (u32 k = 0; k < nr; k++) {
+		if (!memcmp(got + k * TERRACE_BLOCK_BYTES, wanted + k * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES))
+			continue;
+		if (!wrong++)
+			first_wrong = block + k;
+	}
+}
+
+static int read_all(const char *device, const char *file)
+{
+	int fd = open(device, O_RDONLY | O_DIRECT), known = file ? open(file, O_RDONLY) : -1;
+	u64 blocks = fd < 0 ? 0 : lseek(fd, 0, SEEK_END) / TERRACE_BLOCK_BYTES;
+	u8 *got = aligned_alloc(TERRACE_BLOCK_BYTES, AT_ONCE * TERRACE_BLOCK_BYTES);
+	u8 *wanted = calloc(AT_ONCE, TERRACE_BLOCK_BYTES);
+
+	if (fd < 0 || (file && known < 0) || !got || !wanted)
+		trouble(device);
+	for (u64 block = 0; block < blocks; block += AT_ONCE) {
+		u32 nr = blocks - block < AT_ONCE ? blocks - block : AT_ONCE, step = nr;
+
+		if (file && pread(known, wanted, nr * TERRACE_BLOCK_BYTES, block * TERRACE_BLOCK_BYTES) < 0)
+			trouble(file);
+		if (pread(fd, got, nr * TERRACE_BLOCK_BYTES, block * TERRACE_BLOCK_BYTES) != (ssize_t)(nr * TERRACE_BLOCK_BYTES))
+			step = 1;
+		for (u32 k = 0; k < nr; k += step) {
+			if (step == 1 && pread(fd, got, TERRACE_BLOCK_BYTES, (block + k) * TERRACE_BLOCK_BYTES) != TERRACE_BLOCK_BYTES)
+				unread++;
+			else if (file)
+				judge(block + k, step, got, wanted + k * TERRACE_BLOCK_BYTES);
+		}
+	}
+	printf("%llu blocks, %llu cannot be read", (unsigned long long)blocks, (unsigned long long)unread);
+	if (wrong)
+		printf(", %llu are WRONG, the first is %llu", (unsigned long long)wrong, (unsigned long long)first_wrong);
+	putchar('\n');
+	return wrong ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc >= 3 && !strcmp(argv[1], "read"))
+		return read_all(argv[2], argv[3]);
+	if (argc != 4 || (strcmp(argv[1], "raw") && strcmp(argv[1], "sealed"))) {
+		fputs("usage: scribble raw|sealed SEED DEVICE, or read DEVICE [FILE]\n", stderr);
+		return 2;
+	}
+	state = strtoull(argv[2], NULL, 0);
+	return damage(argv[3], !strcmp(argv[1], "raw"));
+}
