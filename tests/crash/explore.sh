@@ -32,7 +32,7 @@ recovered() {
 scripts/vm -t 600 -m 2G -o "$OUT" -e "LAYOUTS=$LAYOUTS$liar" -e "SEED=$SEED" ${WORK:+-e "WORK=$WORK"} -e "ROUNDS=${ROUNDS:-1}" ${SHARE:+-e "SHARE=$SHARE"} functional -- bash tests/explore/record.sh
 total=0
 for layout in $LAYOUTS; do
-	said=$($explore --seed "$SEED" --per "$PER" --states "$STATES" --seconds "$LIMIT" ${TABLE:+--table --counts "$OUT/counts"} ${SAMPLE:+--save "$OUT/states-$layout" --sample 400} "$OUT/$layout.record") || { echo "$said"; die "$layout: see above; the record is $OUT/$layout.record"; }
+	said=$($explore --seed "$SEED" --per "$PER" --states "$STATES" --seconds "$LIMIT" ${TABLE:+--table --fill --counts "$OUT/counts"} ${SAMPLE:+--save "$OUT/states-$layout" --sample 400} "$OUT/$layout.record") || { echo "$said"; die "$layout: see above; the record is $OUT/$layout.record"; }
 	echo "$layout: $said"
 	total=$((total + $(sed -n 's/.* \([0-9]*\) of them distinct.*/\1/p' <<< "$said")))
 	rm "$OUT/$layout.record"

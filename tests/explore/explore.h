@@ -153,6 +153,7 @@ void kinds_step(struct kinds *k, const struct world *w, const struct drive_recor
 bool kinds_turns(const struct kinds *k, const struct drive_record *r, u32 kind);
 void kinds_mode(struct kinds *k, const char *name);
 void kinds_count(const struct kinds *k, const struct world *w, struct counts *c);
+bool kinds_enough(const struct kinds *k, const struct world *w, const struct counts *c);
 void kinds_print(const struct kinds *k, const struct counts *c);
 
 /* ---- promises.c ---- */

@@ -249,6 +249,17 @@ void kinds_count(const struct kinds *k, const struct world *w, struct counts *c)
 			__atomic_add_fetch(&c->cell[t][k->now][stage], 1, __ATOMIC_RELAXED);
 }
 
+/* Of all that this state is one of there are states enough. */
+bool kinds_enough(const struct kinds *k, const struct world *w, const struct counts *c)
+{
+	enum stage stage = stage_of(k, w);
+
+	for (u32 t = 0; t < NR_TYPES; t++)
+		if (k->types >> t & 1 && __atomic_load_n(&c->cell[t][k->now][stage], __ATOMIC_RELAXED) < ENOUGH)
+			return false;
+	return true;
+}
+
 static bool any_of(const struct counts *c, u32 type, u32 mode)
 {
 	for (u32 s = 0; s < NR_STAGES; s++)

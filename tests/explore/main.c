@@ -17,6 +17,7 @@
  *	--seed N	of all choices (1)
  *	--per N		states per moment at most (12)
  *	--states N	about so many in all: moments are left out, evenly (0: none are)
+ *	--fill		at moments that were left out, what has fewer than 50 states all the same
  *	--seconds N	stop then, and say how far it came
  *	--workers N	processes (2)
  *	--mode NAME	only moments in that mode
@@ -45,7 +46,7 @@ struct options {
 	const char *record, *save, *counts, *mode;
 	u64 seed, states, at, state, sample;
 	u32 per, seconds, workers, limit;
-	bool table, one;
+	bool table, one, fill;
 };
 
 struct set {
@@ -64,6 +65,7 @@ struct walk {
 	struct set judged;		/* images and what was promised then */
 	u32 worker;
 	bool exploring, dry;
+	bool filling;			/* only what there is too little of */
 	u64 share;			/* moments in 1<<32 that are looked at */
 	u64 moments;
 	u64 note;			/* of the workload, the last one */
@@ -209,6 +211,8 @@ static void try_state(struct walk *k, u32 at, u32 state)
 {
 	const char *which = choose(&k->world, stamp_mix(k->o->seed) ^ stamp_mix(at), state);
 
+	if (k->filling && kinds_enough(&k->kinds, &k->world, k->counts))
+		return;
 	world_build(&k->world);
 	if (k->o->one) {
 		printf("moment %u, state %u: %s of %u\n", at, state, which, k->world.nr_pending);
@@ -245,13 +249,14 @@ static void look(struct walk *k, u32 at)
 	u32 nr = k->world.nr_pending;
 
 	k->moments++;
-	if (k->dry || !chosen(k, at))
+	k->filling = !k->o->one && !chosen(k, at);
+	if (k->dry || (k->filling && !k->o->fill))
 		return;
 	if (k->o->one) {
 		try_state(k, at, k->o->state);
 		return;
 	}
-	if (k->worker == 0)
+	if (k->worker == 0 && !k->filling)
 		k->counts->moments++;
 	nr = nr ? k->o->per : 1;
 	for (u32 state = 0; state < nr; state++)
@@ -429,7 +434,7 @@ static u64 number(const char *text, u64 max)
 
 static const struct option longs[] = {
 	{ "seed", 1, NULL, 's' }, { "per", 1, NULL, 'p' }, { "states", 1, NULL, 'n' }, { "seconds", 1, NULL, 't' },
-	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "table", 0, NULL, 'T' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
+	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "table", 0, NULL, 'T' }, { "fill", 0, NULL, 'f' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
 	{ "state", 1, NULL, 'k' }, { "save", 1, NULL, 'S' }, { "sample", 1, NULL, 'e' }, { }
 };
 
@@ -449,6 +454,7 @@ int main(int argc, char **argv)
 		case 'm': o.mode = optarg; break;
 		case 'c': o.counts = optarg; break;
 		case 'T': o.table = true; break;
+		case 'f': o.fill = true; break;
 		case 'L': o.limit = number(optarg, 1000000); break;
 		case 'a': o.at = number(optarg, UINT32_MAX); o.one = true; break;
 		case 'k': o.state = number(optarg, UINT32_MAX); o.one = true; break;
