@@ -71,10 +71,7 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 		problem(findings, dev->path, "is not part of a Terrace volume: it has no label");
 		return -ENODATA;
 	}
-	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
-		if (state[i])
-			problem(findings, where("%s: label copy %u (block %u)", dev->path, i, i), "%s",
-				decode_strerror(state[i]));
+	memcpy(vol->label_bad[nr], state, sizeof(state));
 	if (use < 0)
 		return -EUCLEAN;
 	if (!state[0] && !state[1] && copy[0].generation != copy[1].generation)
@@ -86,6 +83,30 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 			"the copies differ, both are of generation %llu", copy[0].generation);
 	vol->label[nr] = copy[use];
 	return 0;
+}
+
+/* Its label is the first that terracectl add writes, and the superblock the last. */
+static bool is_to_come(const struct volume *vol, u32 nr)
+{
+	u32 tier = vol->label[nr].tier_index;
+
+	return vol->super && tier < TERRACE_MAX_TIERS && tier >= vol->super->nr_tiers;
+}
+
+/* Copies of labels that are bad; a tier that is to come may have one only. */
+static void report_labels(const struct volume *vol, struct findings *findings)
+{
+	for (u32 nr = 0; nr < vol->nr_devices; nr++)
+		for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
+			const char *at = where("%s: label copy %u (block %u)", vol->dev[nr].path, i, i);
+
+			if (!vol->label_bad[nr][i])
+				continue;
+			if (is_to_come(vol, nr))
+				note(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
+			else
+				problem(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
+		}
 }
 
 /* Where the label says things are must be on the device. */
@@ -329,17 +350,11 @@ static int open_device(struct volume *vol, const char *path, enum device_mode mo
 	return place_device(vol, nr, findings);
 }
 
-int volume_open(struct volume *vol, char **paths, int nr, enum device_mode mode,
-		struct findings *findings)
+static int open_devices(struct volume *vol, char **paths, int nr, enum device_mode mode,
+			struct findings *findings)
 {
 	int bad = 0;
 
-	memset(vol, 0, sizeof(*vol));
-	vol->meta_device = -1;
-	vol->primary.torn = -1;
-	vol->mirror.torn = -1;
-	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
-		vol->tier[i] = -1;
 	for (int i = 0; i < nr; i++) {
 		int r = open_device(vol, paths[i], mode, findings);
 
@@ -347,9 +362,24 @@ int volume_open(struct volume *vol, char **paths, int nr, enum device_mode mode,
 		if (r && vol->nr_devices <= 1)
 			return r;	/* nothing to compare the others with */
 	}
-	if (bad)
-		return bad;
-	bad = open_metadata(vol, findings);
+	return bad;
+}
+
+int volume_open(struct volume *vol, char **paths, int nr, enum device_mode mode,
+		struct findings *findings)
+{
+	int bad;
+
+	memset(vol, 0, sizeof(*vol));
+	vol->meta_device = -1;
+	vol->primary.torn = -1;
+	vol->mirror.torn = -1;
+	for (u32 i = 0; i < TERRACE_MAX_TIERS; i++)
+		vol->tier[i] = -1;
+	bad = open_devices(vol, paths, nr, mode, findings);
+	if (!bad)
+		bad = open_metadata(vol, findings);
+	report_labels(vol, findings);
 	if (!bad)
 		check_tiers(vol, findings);
 	return bad;
