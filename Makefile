@@ -195,16 +195,16 @@ $(BUILD)/failnth.so: tests/faults/failnth.c
 # anything at all for a control device
 .PHONY: anyinput
 anyinput: $(BUILD)/anyinput
-$(BUILD)/anyinput: tests/faults/anyinput.c uapi/terrace.h
+$(BUILD)/anyinput: tests/faults/anyinput.c tests/faults/chance.h uapi/terrace.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $< -luring
 
 # damaged metadata with right checksums
 .PHONY: scribble
 scribble: $(BUILD)/scribble
-$(BUILD)/scribble: tests/faults/scribble.c $(BUILD)/user/libterrace.a
+$(BUILD)/scribble: tests/faults/scribble.c tests/faults/chance.h $(BUILD)/user/libterrace.a
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.h,$^)
 
 # ---- BPF programs --------------------------------------------------------------
 

@@ -8,13 +8,13 @@
 # start, the oracle reads what was touched. LIMIT= seconds are shared by the
 # operations (what was not reached is said), OPS= names some of them, LAYOUTS=
 # some of those in operations.bash.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}
 LIMIT=${LIMIT:-2400}
-OPS=${OPS:-append merge raise drop clean janitor discard checkpoint wrap recovery resize}
+OPS=${OPS:-append merge raise drop clean janitor discard checkpoint wrap recovery resize grow}
 LAYOUTS=${LAYOUTS:-shared sync apart torn}
 . "$TERRACE_TREE/tests/crash/operations.bash"
 
@@ -64,22 +64,6 @@ each() {
 	done
 }
 
-read -ra ops <<< "$OPS"
-read -ra layouts <<< "$LAYOUTS"
-share=$((LIMIT / (${#ops[@]} * ${#layouts[@]})))
-until=$SECONDS
-for layout in "${layouts[@]}"; do
-	lay "$layout"
-	for op in "${ops[@]}"; do
-		until=$((until + share))
-		each "$op" $until
-	done
-	oracle_crash > /dev/shm/verified || { cat /dev/shm/verified; die "$layout, at the end"; }
-	vol_down
-	vol_check
-	vol_up
-	strike
-done
-for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0} cuts"; done
+in_turn
 [ "$cuts" -gt 0 ] || die "no cut in $LIMIT seconds"
 pass "$cuts cuts at flushes and FUA writes"

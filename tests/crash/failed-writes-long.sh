@@ -7,7 +7,7 @@
 # has come to, checked, opened and read, and must take writes. LIMIT= seconds are
 # shared by the operations (what was not reached is said), OPS= names some of them,
 # KINDS= some of what fails, LAYOUTS= some of those in operations.bash.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
@@ -62,22 +62,6 @@ each() {
 	done
 }
 
-read -ra ops <<< "$OPS"
-read -ra layouts <<< "$LAYOUTS"
-share=$((LIMIT / (${#ops[@]} * ${#layouts[@]})))
-until=$SECONDS
-for layout in "${layouts[@]}"; do
-	lay "$layout"
-	for op in "${ops[@]}"; do
-		until=$((until + share))
-		each "$op" $until
-	done
-	oracle_crash > /dev/shm/verified || { cat /dev/shm/verified; die "$layout, at the end"; }
-	vol_down
-	vol_check
-	vol_up
-	strike
-done
-for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0} failures"; done
+in_turn
 [ "$failures" -gt 0 ] || die "no failure in $LIMIT seconds"
 pass "$failures failed writes and flushes"

@@ -8,6 +8,8 @@
 # before_OP, do_OP	of each operation, what comes before and what is interrupted
 # off, on		the power, of all drives
 # sized WHAT		a size that was acknowledged stays
+# in_turn		each OP UNTIL, which the script has, of all OPS on all LAYOUTS; they
+#			share LIMIT seconds. COUNT[OP] is what it has done
 #
 # shellcheck shell=bash disable=SC2034,SC2119
 
@@ -114,3 +116,25 @@ sized() {
 	[ "$size" -ge "$granted" ] || die "$1: $granted MiB were granted, now there are $size"
 }
 
+# ---- all of it ----
+
+in_turn() {
+	local ops layouts op share until
+	read -ra ops <<< "$OPS"
+	read -ra layouts <<< "$LAYOUTS"
+	share=$((LIMIT / (${#ops[@]} * ${#layouts[@]})))
+	until=$SECONDS
+	for layout in "${layouts[@]}"; do
+		lay "$layout"
+		for op in "${ops[@]}"; do
+			until=$((until + share))
+			each "$op" $until
+		done
+		oracle_crash > /dev/shm/verified || { cat /dev/shm/verified; die "$layout, at the end"; }
+		vol_down
+		vol_check
+		vol_up
+		strike
+	done
+	for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0}"; done
+}

@@ -16,6 +16,8 @@ nr=0
 for state in "$STATES"/*/; do
 	VOL_DRIVES=()
 	for image in "$state"*.img; do
+		# no label yet: it is still to come
+		[ "$(head -c 8192 "$image" | tr -d '\0' | wc -c)" -gt 0 ] || continue
 		name=${image##*/} name=${name%.img}
 		mkdrive "$name" ram $(($(stat -c %s "$image") >> 20)) lbs=4096 group=pc
 		from_ram dd if="$image" of="/dev/mapper/$name" bs=1M conv=sparse oflag=direct status=none

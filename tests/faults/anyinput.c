@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chance.h"
 #include "terrace.h"
 
 typedef uint64_t u64;
@@ -40,31 +41,15 @@ typedef uint32_t u32;
 #define PATIENCE	60		/* seconds for a command */
 #define MAX_TUNES	64
 
-static u64 state, regions = 1, blocks = 1, went_well, refused;
+static u64 regions = 1, blocks = 1, went_well, refused;
 static char *arena;
 static const char *name, *folder;
 static char *tune[MAX_TUNES];
 static u32 nr_tunes, nr_tiers = 1;
 static int file[FILES];
 
-static void trouble(const char *what)
-{
-	perror(what);
-	exit(2);
-}
-
 /* ---- chance ---------------------------------------------------------------------- */
 
-static u64 any(void)
-{
-	u64 z = state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static u64 below(u64 n) { return n ? any() % n : 0; }
 static bool one_in(u32 n) { return !below(n); }
 
 /* One of those that limits are made of. */
@@ -410,7 +395,7 @@ int main(int argc, char **argv)
 		fputs("usage: anyinput SEED SECONDS NAME FOLDER\n", stderr);
 		return 2;
 	}
-	state = strtoull(argv[1], NULL, 0);
+	chance = strtoull(argv[1], NULL, 0);
 	until = time(NULL) + atoi(argv[2]);
 	name = argv[3];
 	folder = argv[4];

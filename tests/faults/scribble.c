@@ -25,6 +25,7 @@
 
 #include "core/format.h"
 #include "core/journal_block.h"
+#include "chance.h"
 
 #define MAX_NODES	65536u
 #define AT_ONCE		64u		/* blocks in one read */
@@ -37,29 +38,11 @@ struct node {
 	struct terrace_entry_disk *entry;
 };
 
-static u64 state;
 static u8 label_block[TERRACE_BLOCK_BYTES], *meta;
 static struct tr_label label;
 static struct tr_super super;
 static struct node node[MAX_NODES];
 static u32 nr_nodes;
-
-static void trouble(const char *what)
-{
-	perror(what);
-	exit(2);
-}
-
-static u64 any(void)
-{
-	u64 z = state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static u64 below(u64 n) { return n ? any() % n : 0; }
 
 static void *at(u64 block) { return meta + block * TERRACE_BLOCK_BYTES; }
 
@@ -299,6 +282,6 @@ int main(int argc, char **argv)
 		fputs("usage: scribble raw|sealed SEED DEVICE, or read DEVICE [FILE]\n", stderr);
 		return 2;
 	}
-	state = strtoull(argv[2], NULL, 0);
+	chance = strtoull(argv[2], NULL, 0);
 	return damage(argv[3], !strcmp(argv[1], "raw"));
 }
