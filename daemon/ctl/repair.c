@@ -87,6 +87,23 @@ static int choose_super(struct repair *rp, int given)
 	return 0;
 }
 
+/* A drive that the volume had once, before it was replaced, say: what it holds would
+ * be taken for the last values.
+ */
+static int refuse_strangers(const struct repair *rp)
+{
+	const struct volume *vol = &rp->vol;
+
+	for (u32 t = 0; vol->super && t < rp->super.nr_tiers; t++) {
+		if (vol->tier[t] < 0 || !memcmp(vol->label[vol->tier[t]].tier_uuid, rp->super.tier[t].uuid, TERRACE_UUID_BYTES))
+			continue;
+		ctl_error("%s is not the device that tier %u is made of: nothing changed; leave it out if that one is lost",
+			  vol->dev[vol->tier[t]].path, t);
+		return -EXDEV;
+	}
+	return 0;
+}
+
 static int refuse_place(const struct repair *rp)
 {
 	if (!rp->in_place)
@@ -132,7 +149,7 @@ static int repair_volume(struct repair *rp, char **paths, int nr)
 	int r;
 
 	volume_open(&rp->vol, paths, nr, mode, &rp->findings);
-	if (choose_super(rp, nr) || refuse_place(rp))
+	if (choose_super(rp, nr) || refuse_strangers(rp) || refuse_place(rp))
 		return CTL_PROBLEM;
 	read_all(rp);
 	if (rp->rb.alien || rp->map.alien) {

@@ -49,7 +49,7 @@ while kill -0 "${any[1]}" 2> /dev/null || kill -0 "${any[2]}" 2> /dev/null; do
 	oracle_run --ops 50 --max-kb 32 --seed $((SEED * 1000 + rounds)) > /dev/shm/run || [ $? != 1 ] || { cat /dev/shm/run; die "a read was wrong (seed $SEED)"; }
 done
 for k in 1 2; do
-	wait "${any[k]}" || { cat /dev/shm/any$k; cat /dev/shm/waiting; die "program $k (seed $SEED)"; }
+	wait "${any[k]}" || { cat /dev/shm/any$k; cat /dev/shm/waiting || true; die "program $k (seed $SEED)"; }
 	cat /dev/shm/any$k
 done
 kill $watch 2> /dev/null || true
