@@ -94,8 +94,8 @@ static int refuse_strangers(const struct repair *rp)
 {
 	const struct volume *vol = &rp->vol;
 
-	for (u32 t = 0; vol->super && t < rp->super.nr_tiers; t++) {
-		if (vol->tier[t] < 0 || !memcmp(vol->label[vol->tier[t]].tier_uuid, rp->super.tier[t].uuid, TERRACE_UUID_BYTES))
+	for (u32 t = 0; t < rp->super.nr_tiers; t++) {
+		if (!volume_has_stranger(vol, t))
 			continue;
 		ctl_error("%s is not the device that tier %u is made of: nothing changed; leave it out if that one is lost",
 			  vol->dev[vol->tier[t]].path, t);

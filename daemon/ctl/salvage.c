@@ -163,6 +163,17 @@ static void read_all(struct salvage *s)
 	rb_resolve(&s->rb);
 }
 
+/* What they hold would be called certain. */
+static void leave_out_strangers(struct volume *vol)
+{
+	for (u32 t = 0; t < vol->super->nr_tiers; t++) {
+		if (!volume_has_stranger(vol, t))
+			continue;
+		ctl_error("%s is left out: it is not the device that tier %u is made of", vol->dev[vol->tier[t]].path, t);
+		vol->tier[t] = -1;
+	}
+}
+
 static int salvage_volume(struct salvage *s, char **paths, int nr)
 {
 	int r;
@@ -172,6 +183,7 @@ static int salvage_volume(struct salvage *s, char **paths, int nr)
 		ctl_error("no superblock can be read: terracectl repair --from-shelves --to FILE makes one, then salvage with FILE as a further device");
 		return CTL_PROBLEM;
 	}
+	leave_out_strangers(&s->vol);
 	read_all(s);
 	if (s->rb.alien) {
 		ctl_error("the journal of volume '%s' has records that salvage does not know: nothing written",

@@ -235,6 +235,12 @@ static void read_supers(const struct volume *vol, struct metadata *meta,
 
 /* ---- how they fit ------------------------------------------------------------------ */
 
+bool volume_has_stranger(const struct volume *vol, u32 tier)
+{
+	return vol->super && tier < vol->super->nr_tiers && vol->tier[tier] >= 0 &&
+	       memcmp(vol->label[vol->tier[tier]].tier_uuid, vol->super->tier[tier].uuid, TERRACE_UUID_BYTES);
+}
+
 static void check_tier(const struct volume *vol, u32 nr, struct findings *findings)
 {
 	const struct tr_super_tier *tier = &vol->super->tier[nr];
@@ -249,7 +255,7 @@ static void check_tier(const struct volume *vol, u32 nr, struct findings *findin
 	}
 	label = &vol->label[vol->tier[nr]];
 	path = vol->dev[vol->tier[nr]].path;
-	if (memcmp(label->tier_uuid, tier->uuid, TERRACE_UUID_BYTES))
+	if (volume_has_stranger(vol, nr))
 		problem(findings, path, "is not the device that tier %u is made of: uuid %s, expected %s",
 			nr, uuid_text(label->tier_uuid), uuid_text(tier->uuid));
 	if (label->class != tier->class || label->kind != tier->kind)

@@ -55,6 +55,9 @@ int metadata_read(const struct metadata *meta, u64 block, u64 nr, void *buf);
 /* Blocks of a tier's data area. -ENODEV: the tier is missing. */
 int volume_read_tier(const struct volume *vol, u32 tier, u64 index, u64 nr, void *buf);
 
+/* The superblock's tier is made of another device than the one that is here: it was replaced, say. */
+bool volume_has_stranger(const struct volume *vol, u32 tier);
+
 /* The device's path, or "tier N". */
 const char *volume_tier_name(const struct volume *vol, u32 tier);
 
