@@ -28,7 +28,9 @@ VOL=/dev/mapper/vol
 LEDGER=/dev/shm/ledger
 export VOL_DRIVES=()
 VOL_TABLE=
-PATH=$TERRACE_TREE/build:$PATH in_ram terracectl oracle
+PATH=$TERRACE_TREE/build:$PATH in_ram terracectl
+# only tests that name it in build= use it
+[ ! -x "$TERRACE_TREE/build/oracle" ] || PATH=$TERRACE_TREE/build:$PATH in_ram oracle
 modprobe dm_mod
 
 terracectl() { from_ram terracectl "$@"; }
