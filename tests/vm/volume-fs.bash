@@ -72,7 +72,7 @@ fs_life() {
 	pass "$fs: $(wc -l < $SYNCED) synced files after a clean stop"
 
 	for cut in 1 2 3; do
-		start work "$FILES"
+		start work 1000000	# until it is stopped
 		sleep $((RANDOM % 4 + 1)).$((RANDOM % 10))
 		kill -STOP -- "-$JOB"	# what it has begun may end, nothing new begins
 		drive_cut fast
