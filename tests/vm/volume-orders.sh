@@ -42,10 +42,16 @@ janitor_on() {
 	vol_message commit
 }
 janitor_off() {
-	local i
+	local i before
 	for ((i = 0; i < 100 && $(used) * 4 > blocks; i++)); do sleep 0.1; done
 	vol_message set janitor_high=1000
 	vol_message set janitor_low=990
+	# what it has under way ends, and gets its owner blocks: or these might be the next write that a drive holds
+	for ((i = 0, before = -1; i < 50 && $(vol_get moved) != before; i++)); do
+		before=$(vol_get moved)
+		sleep 0.2
+	done
+	vol_message commit
 }
 used() { blocks_used=$(vol_tier 0 used); echo "${blocks_used%/*}"; }
 
