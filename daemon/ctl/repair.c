@@ -88,17 +88,27 @@ static int choose_super(struct repair *rp, int given)
 }
 
 /* A drive that the volume had once, before it was replaced, say: what it holds would
- * be taken for the last values.
+ * be taken for the last values. So would what is found where a wrong label says. And
+ * nothing that is written here makes a drive large enough.
  */
 static int refuse_strangers(const struct repair *rp)
 {
 	const struct volume *vol = &rp->vol;
 
 	for (u32 t = 0; t < rp->super.nr_tiers; t++) {
-		if (!volume_has_stranger(vol, t))
+		const struct device *dev = &vol->dev[vol->tier[t] < 0 ? 0 : vol->tier[t]];
+
+		if (volume_has_stranger(vol, t))
+			ctl_error("%s is not the device that tier %u is made of: nothing changed; leave it out if that one is lost",
+				  dev->path, t);
+		else if (volume_has_misfit(vol, t))
+			ctl_error("%s: its label does not fit tier %u of the superblock: nothing changed; leave it out if no device with the right label is left",
+				  dev->path, t);
+		else if (vol->tier[t] >= 0 && vol->label[vol->tier[t]].device_blocks > dev->blocks)
+			ctl_error("%s: has %llu blocks, its label says %llu: nothing changed; copy it to a device that is large enough",
+				  dev->path, dev->blocks, vol->label[vol->tier[t]].device_blocks);
+		else
 			continue;
-		ctl_error("%s is not the device that tier %u is made of: nothing changed; leave it out if that one is lost",
-			  vol->dev[vol->tier[t]].path, t);
 		return -EXDEV;
 	}
 	return 0;

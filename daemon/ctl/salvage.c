@@ -167,9 +167,12 @@ static void read_all(struct salvage *s)
 static void leave_out_strangers(struct volume *vol)
 {
 	for (u32 t = 0; t < vol->super->nr_tiers; t++) {
-		if (!volume_has_stranger(vol, t))
+		if (volume_has_stranger(vol, t))
+			ctl_error("%s is left out: it is not the device that tier %u is made of", vol->dev[vol->tier[t]].path, t);
+		else if (volume_has_misfit(vol, t))
+			ctl_error("%s is left out: its label does not fit tier %u of the superblock", vol->dev[vol->tier[t]].path, t);
+		else
 			continue;
-		ctl_error("%s is left out: it is not the device that tier %u is made of", vol->dev[vol->tier[t]].path, t);
 		vol->tier[t] = -1;
 	}
 }

@@ -241,6 +241,20 @@ bool volume_has_stranger(const struct volume *vol, u32 tier)
 	       memcmp(vol->label[vol->tier[tier]].tier_uuid, vol->super->tier[tier].uuid, TERRACE_UUID_BYTES);
 }
 
+/* A label is written before the superblock that counts on its room. */
+bool volume_has_misfit(const struct volume *vol, u32 tier)
+{
+	const struct tr_super_tier *want;
+	const struct tr_label *label;
+
+	if (!vol->super || tier >= vol->super->nr_tiers || vol->tier[tier] < 0)
+		return false;
+	want = &vol->super->tier[tier];
+	label = &vol->label[vol->tier[tier]];
+	return label->class != want->class || label->kind != want->kind ||
+	       label->data_blocks < want->data_blocks;
+}
+
 static void check_tier(const struct volume *vol, u32 nr, struct findings *findings)
 {
 	const struct tr_super_tier *tier = &vol->super->tier[nr];

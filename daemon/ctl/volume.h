@@ -58,6 +58,9 @@ int volume_read_tier(const struct volume *vol, u32 tier, u64 index, u64 nr, void
 /* The superblock's tier is made of another device than the one that is here: it was replaced, say. */
 bool volume_has_stranger(const struct volume *vol, u32 tier);
 
+/* The label of the tier's device and the superblock disagree about what it is and how much room it has. */
+bool volume_has_misfit(const struct volume *vol, u32 tier);
+
 /* The device's path, or "tier N". */
 const char *volume_tier_name(const struct volume *vol, u32 tier);
 

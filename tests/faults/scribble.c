@@ -7,6 +7,7 @@
  *	scribble sealed SEED DEVICE	fields become other numbers, and every checksum is
  *					right again, of the structure, of its parents up
  *					to the superblock, and of the journal behind it
+ *	scribble label BYTE VALUE DEVICE	the 32-bit number at that byte of the label
  *	scribble read DEVICE [FILE]	each block can be read or cannot; what can is as
  *					in FILE
  *
@@ -66,13 +67,18 @@ static void take(struct terrace_entry_disk *disk, u32 level, struct node *parent
 		take(&dir->entry[k], level - 1, n);
 }
 
+static void open_label(int fd)
+{
+	if (pread(fd, label_block, sizeof(label_block), 0) != sizeof(label_block) || tr_label_decode(&label, label_block))
+		trouble("no label");
+}
+
 static void open_meta(int fd)
 {
 	struct tr_super copy[2];
 	bool good[2];
 
-	if (pread(fd, label_block, sizeof(label_block), 0) != sizeof(label_block) || tr_label_decode(&label, label_block))
-		trouble("no label");
+	open_label(fd);
 	meta = calloc(label.meta_blocks, TERRACE_BLOCK_BYTES);
 	if (!meta || pread(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
 		     (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES))
@@ -196,17 +202,35 @@ static void damage_bitmap(bool raw)
 		tr_page_seal(at(block));
 }
 
-static void damage_label(int fd, bool raw)
+static void write_label(int fd, bool raw)
 {
 	struct terrace_label_disk *disk = (void *)label_block;
 
-	printf("label:");
-	spoil(label_block, raw ? 0 : 48, 200, raw);
 	if (!raw)
 		disk->crc = __cpu_to_le32(tr_block_crc(disk, sizeof(*disk), offsetof(struct terrace_label_disk, crc)));
 	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES; copy++)
 		if (pwrite(fd, label_block, sizeof(label_block), copy * TERRACE_BLOCK_BYTES) != sizeof(label_block))
 			trouble("writing the label");
+}
+
+static void damage_label(int fd, bool raw)
+{
+	printf("label:");
+	spoil(label_block, raw ? 0 : 48, 200, raw);
+	write_label(fd, raw);
+}
+
+static int change_label(u32 byte, u32 value, const char *device)
+{
+	__le32 number = __cpu_to_le32(value);
+	int fd = open(device, O_RDWR);
+
+	if (fd < 0)
+		trouble(device);
+	open_label(fd);
+	memcpy(label_block + byte % (TERRACE_BLOCK_BYTES - sizeof(number)), &number, sizeof(number));
+	write_label(fd, false);
+	return 0;
 }
 
 static int damage(const char *device, bool raw)
@@ -278,8 +302,10 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "read"))
 		return read_all(argv[2], argv[3]);
+	if (argc == 5 && !strcmp(argv[1], "label"))
+		return change_label(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), argv[4]);
 	if (argc != 4 || (strcmp(argv[1], "raw") && strcmp(argv[1], "sealed"))) {
-		fputs("usage: scribble raw|sealed SEED DEVICE, or read DEVICE [FILE]\n", stderr);
+		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, or read DEVICE [FILE]\n", stderr);
 		return 2;
 	}
 	chance = strtoull(argv[2], NULL, 0);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A drive that has the volume's label but is not the one that the tier is made of, as one that was replaced: terracectl repair refuses it, salvage leaves it out. It would be read as if it held the last values.
-# host: timeout=120 build=daemon
+# So with a label that is intact but does not fit the superblock, and with a drive that has become smaller: repair would call sound what cannot be activated.
+# host: timeout=120 build=daemon,scribble
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl
@@ -29,3 +30,27 @@ new_images fast 128M slow 320M
 expect 0 " 0 lost" "$ctl" salvage --dry-run fast slow
 expect 1 "old is left out: it is not the device that tier 1 is made of" "$ctl" salvage --dry-run fast old
 expect 1 " [1-9][0-9]* lost" "$ctl" salvage --dry-run fast old
+
+# labels with another class, other room, a larger device (bytes 60, 96 and 80 of the label); class and room are one tier's alone
+for change in "60 2" "96 1000" "80 99999999"; do
+	cp --sparse=always slow misfit
+	# shellcheck disable=SC2086 # two words
+	"$TERRACE_TREE/build/scribble" label $change misfit
+	expect 1 "^problem: misfit" "$ctl" check fast misfit
+	for how in --dry-run --in-place; do
+		unchanged fast misfit -- expect 1 "misfit: .*: nothing changed" "$ctl" repair $how fast misfit
+	done
+done
+for change in "60 2" "96 1000"; do
+	cp --sparse=always slow misfit
+	# shellcheck disable=SC2086 # two words
+	"$TERRACE_TREE/build/scribble" label $change misfit
+	expect 1 "misfit is left out: its label does not fit tier 1" "$ctl" salvage --dry-run fast misfit
+	expect 1 " [1-9][0-9]* lost" "$ctl" salvage --dry-run fast misfit
+done
+
+# a smaller drive: what is on the rest of it can still be read
+cp --sparse=always slow misfit
+truncate -s 200M misfit
+unchanged fast misfit -- expect 1 "misfit: .*: nothing changed" "$ctl" repair --in-place fast misfit
+expect 1 " [1-9][0-9]* blocks certain, .* [1-9][0-9]* lost" "$ctl" salvage --dry-run fast misfit
