@@ -5,9 +5,10 @@
  * as zeros and is written to a fresh place; what would have to sleep (region
  * not in memory, leaf full, no room, discards) is handed to defer.c.
  *
- * Nothing here sleeps or allocates. tr_route() runs under rcu_read_lock and
- * counts the bio into its tier's epoch before it lets go of it: from then on
- * neither a move nor a discard can give the place to somebody else.
+ * Nothing here sleeps or allocates. tr_route() runs under rcu_read_lock; it looks
+ * which epoch it is before it looks for the place, and counts the bio into it, for its
+ * tier, before it lets go of the lock: from then on neither a move nor a discard can
+ * give the place to somebody else.
  */
 #include "io.h"
 #include "sense.h"
@@ -20,12 +21,19 @@ static void touch(struct terrace *tr, struct tr_region *region)
 		WRITE_ONCE(region->age, tick);
 }
 
+/* Which epoch is it, of each tier? Before anything is read that tr_epoch_wait() is to wait for. */
+static void look_at_epochs(const struct terrace *tr, struct tr_io *io)
+{
+	io->epoch = READ_ONCE(tr->epochs);
+	smp_rmb();	/* pairs with smp_mb() in tr_epoch_wait() */
+}
+
 static enum tr_verdict go(struct tr_io *io, struct tr_tier *tier, u8 kind, u64 index)
 {
 	io->kind = kind;
 	io->tier = tier->number;
 	io->index = index;
-	io->epoch = READ_ONCE(tier->epoch);
+	io->epoch = io->epoch >> tier->number & 1;
 	this_cpu_inc(tier->epoch_cpu->count[io->epoch]);
 	return TR_GO;
 }
@@ -258,13 +266,15 @@ static enum tr_verdict route_write(struct terrace *tr, struct tr_io *io, struct 
 enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
 			 struct tr_pack_ref *ref)
 {
-	struct tr_region *region = tr_region_find(tr, block >> TERRACE_REGION_SHIFT);
 	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
+	struct tr_region *region;
 	unsigned int seq;
 	u64 place;
 	u16 flags;
 	u32 n;
 
+	look_at_epochs(tr, io);
+	region = tr_region_find(tr, block >> TERRACE_REGION_SHIFT);
 	if (unlikely(!region))
 		return TR_LOAD;
 	do {

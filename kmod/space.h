@@ -105,7 +105,6 @@ struct tr_tier {
 	bool low;			/* as the last ROOM event said */
 	u8 unit;			/* blocks that the drive maps as one (shelves), 1: any */
 
-	u8 epoch;			/* index new bios count under */
 	struct tr_epoch_cpu __percpu *epoch_cpu;
 
 	spinlock_t lock;

@@ -157,7 +157,7 @@ enum tr_io_kind {
 struct tr_io {
 	u8 kind;
 	u8 tier;
-	u8 epoch;
+	u8 epoch;		/* of each tier, a bit; once counted: the tier's own */
 	bool commit;		/* ends only after the next commit (FUA) */
 	bool rescue;		/* a failed read on its second way (rescue.c) */
 	bool timed;		/* its end is told, sense.h */
@@ -423,6 +423,7 @@ struct terrace {
 	enum tr_mode mode;		/* READ_ONCE; lowered by tr_mode_lower */
 	u32 nr_tiers;
 	bool tier_missing;		/* one or more; beside what each hit reads */
+	u8 epochs;			/* per tier a bit: index new bios count under (epoch.c) */
 	struct tr_stats __percpu *stats;
 	struct tr_journal journal;
 	struct tr_tier tier[TERRACE_MAX_TIERS];

@@ -76,6 +76,20 @@ windows() {
 	wait "$job" || die "an order that waited for a write failed: $(cat /dev/shm/order)"
 	holds 0 b || die "a write that was under way when an order began is lost"
 
+	# the same, seen as early as can be: it has its place, and is perhaps not counted yet
+	put 0 a
+	hold fast write
+	put 0 b & reader=$!
+	sleep 0.5
+	start order 0 append tier_down=1
+	job=$JOB
+	drive_wait_held fast
+	lures "$job"
+	drive fast release
+	wait "$reader"
+	wait "$job" || die "an order that waited for a write failed: $(cat /dev/shm/order)"
+	holds 0 b || die "a write that had its place when an order began is lost"
+
 	# a write in place while the order has the block's old value on its way
 	put 0 c
 	hold slow write
