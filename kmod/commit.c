@@ -44,7 +44,9 @@
  *     Switched off with W unflushed: that is the user's word that no flush is
  *     needed, and the block layer would not pass one on either.
  *   - A FUA write that waits here for a commit (its mapping was not durable) is
- *     idle only when all records are: its data went down with FUA.
+ *     idle only when all records are, and every tier is flushed: data in a fresh
+ *     place were written without FUA, and their record may have become durable
+ *     without them (hold_back()).
  */
 #include <linux/slab.h>
 
@@ -283,6 +285,17 @@ static bool hold_back(struct terrace *tr, u32 failed)
 	return false;
 }
 
+/* Tiers whose flushes fail: records of what is in their caches may be durable already. */
+static u32 not_flushing(struct terrace *tr)
+{
+	u32 t, mask = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->journal.commit->failures[t])
+			mask |= BIT(t);
+	return mask;
+}
+
 static int round_write(struct terrace *tr, struct round *r)
 {
 	u32 carried = tr->nr_tiers, failed, mask = r->tiers;
@@ -291,6 +304,8 @@ static int round_write(struct terrace *tr, struct round *r)
 
 	if (!bio_list_empty(&r->flushes))
 		mask = ~0u;
+	else if (!bio_list_empty(&r->fuas))
+		mask |= not_flushing(tr);
 	if ((!list_empty(&r->blocks) || r->unsealed) && !tr_writable(tr)) {
 		round_return(tr, r);
 		return -EIO;

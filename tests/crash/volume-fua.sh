@@ -80,6 +80,42 @@ straight() {
 	rmdrive slow
 }
 
+# A drive takes writes and does not flush. After some rounds its records become durable all the same,
+# perhaps those of the first half of a FUA write whose second half is under way.
+unflushing() {
+	local writer tries data
+	vol_drives 64 512 survive=0 tear=0
+	vol_format
+	read -ra data <<< "$(vol_layout fast data)"
+	klog_expect 'flush of tier 1 failed'
+	klog_allow 'drive (fast|slow)'
+	vol_up commit_ms=60000
+	mkfs.xfs -q -f -s size=4096 "$VOL"
+	mount -t xfs "$VOL" $M
+	lay 8
+	head -c 8192 /dev/urandom > /dev/shm/new
+	dd if=/dev/shm/new of=$FILE bs=4k count=1 seek=101 oflag=direct conv=notrunc status=none
+	sync "$VOL"
+	vol_message set avoid_tiers=1	# new blocks go to the slow drive
+	drive slow error add flush 0 0
+	dd if=/dev/shm/new of=$FILE bs=4k count=1 seek=200 oflag=direct conv=notrunc status=none
+	for tries in 1 2 3; do
+		if sync "$VOL" 2> /dev/null; then die "flush $tries of a drive that does not flush went well"; fi
+	done
+	drive fast error add write "${data[@]}" count=1 delay=4s status=ok
+	dd if=/dev/shm/new of=$FILE bs=8k count=1 seek=50 oflag=direct,dsync conv=notrunc status=none 2> /dev/null & writer=$!
+	sleep 1.5
+	vol_message commit || true
+	if wait $writer; then die "a FUA write ended well, half of it in the cache of a drive that does not flush"; fi
+	drive slow error clear
+	drive fast error clear
+	sync "$VOL" || die "a drive that flushes again was not flushed"
+	umount $M
+	vol_down
+	rmdrive fast
+	rmdrive slow
+}
+
 # try DRIVE-PARAMS FORMAT-WORD
 try() {
 	local cut status
@@ -155,6 +191,8 @@ caches() {
 
 straight
 pass "a mapping that is not durable"
+unflushing
+pass "a drive that does not flush"
 caches
 pass "caches that come and go"
 try "survive=0 tear=0" atomic
