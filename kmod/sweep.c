@@ -144,8 +144,6 @@ static void begin(struct sweep *s)
 	for (m = 0; m < s->nr_moves; m++) {
 		s->move[m].err = tr_move_begin(s->tr, &s->move[m]);
 		s->busy |= s->move[m].err == -EBUSY;
-		if (!s->move[m].err && s->tr->high_places)
-			tr_region_grow(s->tr, s->move[m].region, 0, true);
 	}
 	tr_epoch_wait(s->tr, BIT(s->tr->nr_tiers) - 1);
 }
@@ -386,6 +384,9 @@ static u32 publish_piece(struct sweep *s, struct piece *piece)
 	unsigned long flags;
 	u32 used;
 
+	/* Its tier may have grown since the sweep began, beyond what short places reach. */
+	if (s->tr->high_places && !READ_ONCE(region->leaf.high))
+		tr_region_grow(s->tr, region, 0, true);
 	spin_lock_irqsave(&region->lock, flags);
 	used = tr_move_publish__f(s->tr, piece->move, piece->i, piece->n,
 				  place_of(s, piece->offset), piece->index);
