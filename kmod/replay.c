@@ -478,6 +478,8 @@ static int add_discard(struct replay *replay, const struct tr_record *record, u6
 {
 	struct extent *range;
 
+	if (record->block + record->new > replay->tr->nr_regions)
+		return -EUCLEAN;
 	if (replay->nr_ranges == replay->max_ranges) {
 		u32 max = replay->max_ranges * 2 + 16;
 		struct extent *more = kvmalloc_array(max, sizeof(*more), GFP_KERNEL);

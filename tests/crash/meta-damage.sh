@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Damaged superblocks, map pages and a lost fast drive: the error is precise, the rest is served, nothing old is called current. The lazy mirror is complete at any time.
-# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle
+# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle,scribble
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
@@ -178,3 +178,15 @@ for copy in 0 1; do
 done
 vol_check
 pass "either superblock of a volume that was stopped cleanly may be lost"
+
+# a record that is intact, of regions that the volume does not have
+for d in fast slow; do rmram $d; done
+vol_drives 64 256
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none
+vol_up commit_ms=100
+dd if=/dev/urandom of="$VOL" bs=4k count=8 oflag=direct,dsync status=none
+vol_cut
+"$TERRACE_TREE/build/scribble" beyond /dev/mapper/fast
+klog_expect 'Journal has a record of blocks that do not exist'
+if dmsetup create vol --table "$VOL_TABLE" 2> /dev/null; then die "a discard of regions that do not exist was replayed"; fi
+pass "a journal that names what does not exist is refused"

@@ -8,6 +8,7 @@
  *					right again, of the structure, of its parents up
  *					to the superblock, and of the journal behind it
  *	scribble label BYTE VALUE DEVICE	the 32-bit number at that byte of the label
+ *	scribble beyond DEVICE		the journal's last record discards more than there is
  *	scribble read DEVICE [FILE]	each block can be read or cannot; what can is as
  *					in FILE
  *
@@ -192,6 +193,19 @@ static void damage_journal(bool raw)
 		seal_journal(seq);
 }
 
+static void discard_beyond(void)
+{
+	u64 nr = journal_length(), seq = super.tail_block_seq + nr - 1;
+	struct tr_record record = { .type = TERRACE_RECORD_DISCARD, .new = 1 << 20 };
+	u32 records = nr ? tr_jblock_nr(ring(seq)) : 0;
+
+	if (!records)
+		trouble("no record in the journal");
+	ring(seq)->nr_records = __cpu_to_le16(records - 1);
+	tr_jblock_append(ring(seq), &record);
+	seal_journal(seq);
+}
+
 static void damage_bitmap(bool raw)
 {
 	u64 block = super.bitmap_start[super.generation & 1] + below(super.bitmap_blocks);
@@ -233,6 +247,25 @@ static int change_label(u32 byte, u32 value, const char *device)
 	return 0;
 }
 
+static int write_meta(int fd)
+{
+	if (pwrite(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
+	    (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES) || fsync(fd))
+		trouble("writing the metadata");
+	return 0;
+}
+
+static int beyond(const char *device)
+{
+	int fd = open(device, O_RDWR);
+
+	if (fd < 0)
+		trouble(device);
+	open_meta(fd);
+	discard_beyond();
+	return write_meta(fd);
+}
+
 static int damage(const char *device, bool raw)
 {
 	int fd = open(device, O_RDWR);
@@ -248,10 +281,7 @@ static int damage(const char *device, bool raw)
 	default: damage_page(raw);
 	}
 	putchar('\n');
-	if (pwrite(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
-	    (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES) || fsync(fd))
-		trouble("writing the metadata");
-	return 0;
+	return write_meta(fd);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -302,10 +332,12 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "read"))
 		return read_all(argv[2], argv[3]);
+	if (argc == 3 && !strcmp(argv[1], "beyond"))
+		return beyond(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "label"))
 		return change_label(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), argv[4]);
 	if (argc != 4 || (strcmp(argv[1], "raw") && strcmp(argv[1], "sealed"))) {
-		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, or read DEVICE [FILE]\n", stderr);
+		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, beyond DEVICE, or read DEVICE [FILE]\n", stderr);
 		return 2;
 	}
 	chance = strtoull(argv[2], NULL, 0);
