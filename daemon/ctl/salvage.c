@@ -182,6 +182,9 @@ static int salvage_volume(struct salvage *s, char **paths, int nr)
 	int r;
 
 	volume_open(&s->vol, paths, nr, DEVICE_READ, &s->findings);
+	r = salvage_refuse_map(s);
+	if (r)
+		return r;
 	if (!s->vol.super) {
 		ctl_error("no superblock can be read: terracectl repair --from-shelves --to FILE makes one, then salvage with FILE as a further device");
 		return CTL_PROBLEM;

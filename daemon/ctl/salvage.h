@@ -27,6 +27,8 @@ struct salvage {
 	struct json_object *ranges;
 };
 
+/* May the map be written there? CTL_OK, or CTL_PROBLEM after a message. */
+int salvage_refuse_map(const struct salvage *s);
 /* Opens and checks what is written to; CTL_OK, or CTL_PROBLEM after a message. */
 int salvage_open_out(struct salvage *s);
 

@@ -61,11 +61,11 @@ static int open_drive(struct salvage *s)
 }
 
 /* A source must not be truncated before it is noticed. */
-static bool is_source(const struct salvage *s)
+static bool is_source(const struct salvage *s, const char *path)
 {
 	struct stat st;
 
-	if (stat(s->to, &st))
+	if (stat(path, &st))
 		return false;
 	for (u32 i = 0; i < s->vol.nr_devices; i++)
 		if (S_ISBLK(st.st_mode) ? s->vol.dev[i].is_block && st.st_rdev == s->vol.dev[i].rdev :
@@ -75,11 +75,46 @@ static bool is_source(const struct salvage *s)
 	return false;
 }
 
+/* Anything but an older map. */
+static bool holds_data(const char *path)
+{
+	char first = '{';
+	FILE *f = fopen(path, "r");
+
+	if (f && fread(&first, 1, 1, f) != 1)
+		first = '{';
+	if (f)
+		fclose(f);
+	return first != '{';
+}
+
+/* Without the file's name the option takes the drive that comes next for it. */
+int salvage_refuse_map(const struct salvage *s)
+{
+	struct stat st;
+
+	if (!s->map_path)
+		return 0;
+	if (s->to && !strcmp(s->to, s->map_path))
+		ctl_error("--map and --to name the same file");
+	else if (stat(s->map_path, &st))
+		return 0;
+	else if (S_ISBLK(st.st_mode))
+		ctl_error("--map %s is a device: name a file", s->map_path);
+	else if (is_source(s, s->map_path))
+		ctl_error("--map %s is a device of the volume", s->map_path);
+	else if (S_ISREG(st.st_mode) && !s->force && holds_data(s->map_path))
+		ctl_error("--map %s exists, and is no map: --force overwrites it", s->map_path);
+	else
+		return 0;
+	return CTL_PROBLEM;
+}
+
 int salvage_open_out(struct salvage *s)
 {
 	struct stat st;
 
-	if (is_source(s)) {
+	if (is_source(s, s->to)) {
 		ctl_error("%s is a device of the volume", s->to);
 		return CTL_PROBLEM;
 	}

@@ -133,3 +133,10 @@ expect 2 "where to\? --to FILE or DEVICE" "$ctl" salvage fast slow
 expect 2 "no devices given" "$ctl" salvage --dry-run
 expect 2 "not a number" "$ctl" salvage --dry-run --limit x fast
 expect 0 "^usage: terracectl salvage" "$ctl" salvage --help
+
+# ---- the map's name forgotten: it would be written over a drive
+unchanged fast slow -- expect 1 "^terracectl: --map slow is a device of the volume$" "$ctl" salvage --force --to out --map slow fast slow
+unchanged fast slow -- expect 1 "^terracectl: --map fast exists, and is no map: --force overwrites it$" "$ctl" salvage --dry-run --map fast slow
+expect 1 "^terracectl: --map and --to name the same file$" "$ctl" salvage --force --to out --map out fast slow
+expect 0 "blocks certain" "$ctl" salvage --dry-run --map out.json fast slow
+expect 0 "blocks certain" "$ctl" salvage --dry-run --map out.json fast slow
