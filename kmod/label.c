@@ -126,6 +126,22 @@ static void note_stale(struct terrace *tr, u32 c)
 		       tr->name, c);
 }
 
+/*
+ * Crash scenario: terracectl repair --to put the metadata on a new device, and the
+ * volume is used with it; its label has the note. One day that device comes last, or not at
+ * all, and a tier still has the old metadata, which look whole.
+ */
+void tr_labels_agree(struct terrace *tr)
+{
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->labels.behind & BIT(t) &&
+		    note_on(tr, tr->tier[t].bdev, t, tr->labels.stale_until))
+			DMWARN("%s: tier %u could not take note of which metadata are out of date",
+			       tr->name, t);
+}
+
 void tr_labels_note(struct terrace *tr)
 {
 	u32 c;

@@ -58,6 +58,8 @@ void tr_meta_drop(struct terrace *tr, u32 copy, const char *what, int err);
  * acknowledged that these lack (label.c).
  */
 void tr_labels_note(struct terrace *tr);
+/* Every tier's label says what one of them, or the metadata device's, said at the start. */
+void tr_labels_agree(struct terrace *tr);
 
 /* --- metaspace.c: blocks of the pages area ------------------------------- */
 

@@ -121,6 +121,11 @@ static void init_meta_devs(struct terrace *tr, const struct tr_args *args)
 		else if (device->label.flags & TERRACE_LABEL_META_LAZY)
 			init_meta_dev(&tr->lazy, device, tier);
 	}
+	for (t = 0; t < args->nr_tiers; t++)
+		for (c = 0; c < ARRAY_SIZE(tr->labels.stale_until); c++)
+			if (args->tier[t].dev &&
+			    args->tier[t].label.stale_until[c] < tr->labels.stale_until[c])
+				tr->labels.behind |= BIT(t);
 }
 
 static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
@@ -323,11 +328,23 @@ struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti
 
 /* --- reload, suspend, stop ------------------------------------------------------------- */
 
+/* NULL: the metadata are on tiers alone. */
+static const struct block_device *metadata_device(const struct terrace *tr)
+{
+	u32 c;
+
+	for (c = 0; c < TR_COPIES; c++)
+		if (tr->meta[c].bdev && tr->meta[c].tier == TERRACE_META_DEVICE)
+			return tr->meta[c].bdev;
+	return NULL;
+}
+
 int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti)
 {
+	const struct block_device *meta = args->meta.dev ? args->meta.dev->bdev : NULL;
 	u32 t;
 
-	if (args->nr_tiers != tr->nr_tiers)
+	if (args->nr_tiers != tr->nr_tiers || meta != metadata_device(tr))
 		return -EINVAL;
 	for (t = 0; t < tr->nr_tiers; t++)
 		if (tr->tier[t].missing != !args->tier[t].dev ||

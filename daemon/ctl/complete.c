@@ -42,17 +42,12 @@ static bool has_tier(const struct found_volume *v, u32 tier)
 
 char *volume_lacks(const struct found_volume *v)
 {
-	u32 nr = 0;
-	bool holder = false;
+	const struct found_device *holder = found_holder(v, TERRACE_LABEL_META);
+	u32 nr;
 
-	for (u32 i = 0; i < v->nr_devices; i++) {
-		if (!(v->device[i].label.flags & TERRACE_LABEL_META))
-			continue;
-		holder = true;
-		nr = nr_tiers(&v->device[i]);
-	}
 	if (!holder)
 		return ctl_text("the device that has the metadata");
+	nr = nr_tiers(holder);
 	for (u32 t = 0; t < nr; t++)
 		if (!has_tier(v, t))
 			return ctl_text("tier %u", t);

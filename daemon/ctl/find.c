@@ -217,6 +217,17 @@ void find_free(struct found *found)
 	free(found->volume);
 }
 
+/* A metadata device is the last, and counts, whatever a tier still says: repair --to
+ * makes one and leaves the tiers' labels alone.
+ */
+const struct found_device *found_holder(const struct found_volume *v, u32 flag)
+{
+	for (u32 i = v->nr_devices; i-- > 0;)
+		if (v->device[i].label.flags & flag)
+			return &v->device[i];
+	return NULL;
+}
+
 /* ---- active ones ---------------------------------------------------------------------- */
 
 /* Does the table line name one of its devices (as major:minor)? */

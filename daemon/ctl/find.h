@@ -37,6 +37,9 @@ void find_free(struct found *found);
  */
 struct found_volume *find_named(struct found *found, const char *word);
 
+/* The device whose metadata area has this role (TERRACE_LABEL_META…); NULL: it is not there. */
+const struct found_device *found_holder(const struct found_volume *v, u32 flag);
+
 /*
  * Active volumes, sorted by name, to be freed. One that was made with dmsetup
  * by hand is known by its devices. 0 or -errno after a message.

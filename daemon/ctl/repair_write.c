@@ -326,6 +326,9 @@ static int write_to(struct repair *rp, struct area *area)
 	memset(rp->rb.avoid, 0, (rp->super.meta_blocks / 64 + 1) * sizeof(u64));
 	area->nr_devices = 1;
 	r = fill_super(rp, area);
+	/* What it takes the place of is out of date with the first activation (kmod/label.c). */
+	for (u32 c = 0; c < 2; c++)
+		label.stale_until[c] = area->super.generation - 1;
 	if (r) {
 		ctl_error("%s: nothing was written: %s", rp->to, strerror(-r));
 	} else {

@@ -136,14 +136,17 @@ static bool find_target(const struct restore *rs, struct json_object *o, bool mi
 
 	if (strcmp(area, "both") && strcmp(area, mirror ? "mirror" : "primary"))
 		return false;
-	for (u32 k = 0; k < rs->nr_devices; k++) {
-		if (!(rs->label[k].flags & flags) || at >= rs->label[k].meta_blocks)
-			continue;
-		*device = k;
-		*block = rs->label[k].meta_start + at;
-		return true;
-	}
-	return false;
+	u32 use = rs->nr_devices;
+
+	/* By tier, a metadata device last: it counts, whatever a tier still says. */
+	for (u32 k = 0; k < rs->nr_devices; k++)
+		if (rs->label[k].flags & flags)
+			use = k;
+	if (use == rs->nr_devices || at >= rs->label[use].meta_blocks)
+		return false;
+	*device = use;
+	*block = rs->label[use].meta_start + at;
+	return true;
 }
 
 /* ---- devices --------------------------------------------------------------------------- */

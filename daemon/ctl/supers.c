@@ -59,10 +59,7 @@ static const struct found_device *holder(const struct found_volume *v, u32 role)
 		TERRACE_LABEL_META, TERRACE_LABEL_META_SYNC, TERRACE_LABEL_META_LAZY,
 	};
 
-	for (u32 i = 0; i < v->nr_devices; i++)
-		if (v->device[i].label.flags & flag[role])
-			return &v->device[i];
-	return NULL;
+	return found_holder(v, flag[role]);
 }
 
 int supers_read(const struct found_volume *v, struct tr_super *super)

@@ -83,3 +83,11 @@ unchanged fast slow -- expect 0 "would be restored" "$ctl" restore --dry-run tex
 expect 2 "the dump is of 2 devices, 1 given" "$ctl" restore text.out fast
 expect 2 "FILE and the devices of the volume are needed" "$ctl" restore text.out
 expect 0 "^usage: terracectl restore" "$ctl" restore --help
+
+# metadata that were moved to a device of their own, while a tier still says that it has them
+image "--seed 4 --after 80" "${lazy[@]}"
+new_images new 64M
+"$ctl" repair --to new fast slow > /dev/null
+"$ctl" dump --all fast slow new > dumped
+expect 0 "restored$" "$ctl" restore --force dumped fast slow new
+expect 0 ': sound$' "$ctl" check --full fast slow new
