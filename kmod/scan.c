@@ -105,8 +105,38 @@ static bool lapped(const struct terrace *tr, const struct terrace_journal_disk *
 						      offsetof(struct terrace_journal_disk, crc));
 }
 
-/* Checks one piece. 1: the journal ends in it. */
-static int check_piece(struct terrace *tr, struct tr_scan *scan, u32 piece)
+/* A piece that cannot be read as one. Its blocks that cannot, as bits; they are zeros. */
+static u64 read_singly(struct terrace *tr, u32 copy, struct tr_scan *scan, u32 piece)
+{
+	u64 first = tr->super.tail_block_seq + (u64)piece * TR_PIECE_BLOCKS, bad = 0;
+	u32 i;
+
+	for (i = 0; i < piece_blocks(tr, piece); i++) {
+		void *block = scan->piece[piece] + i * TERRACE_BLOCK_BYTES;
+
+		if (!tr_meta_read(tr, copy, tr_ring_block(tr, first + i), block, 1))
+			continue;
+		memset(block, 0, TERRACE_BLOCK_BYTES);
+		bad |= 1ull << i;
+	}
+	return bad;
+}
+
+/*
+ * Behind the end of the chain a block may be as it likes. One that cannot be read may
+ * hold what was acknowledged: then the journal has an end for readers only.
+ */
+static int end_at(struct terrace *tr, u32 copy, const struct tr_scan *scan, bool unread)
+{
+	if (!unread)
+		return 1;
+	DMERR("%s: journal block %llu of metadata copy %u cannot be read%s", tr->name,
+	      scan->end.block_seq, copy, tr_writable(tr) ? "" : ": what follows it is not seen");
+	return tr_writable(tr) ? -EIO : 1;
+}
+
+/* Checks one piece, whose blocks @bad could not be read. 1: the journal ends in it. */
+static int check_piece(struct terrace *tr, u32 copy, struct tr_scan *scan, u32 piece, u64 bad)
 {
 	u32 i;
 	int err;
@@ -116,7 +146,8 @@ static int check_piece(struct terrace *tr, struct tr_scan *scan, u32 piece)
 
 		err = tr_jblock_check(block, &scan->end, tr->super.volume_uuid);
 		if (err == -ENODATA)
-			return lapped(tr, block, &scan->end) ? -ESTALE : 1;
+			return lapped(tr, block, &scan->end) ? -ESTALE :
+			       end_at(tr, copy, scan, bad >> i & 1);
 		if (err)
 			return err;
 		scan->nr_blocks++;
@@ -127,8 +158,9 @@ static int check_piece(struct terrace *tr, struct tr_scan *scan, u32 piece)
 int tr_scan(struct terrace *tr, u32 copy, struct tr_scan *scan)
 {
 	struct tr_meta_io io;
-	int r = 0, err;
 	u32 piece;
+	int r = 0;
+	u64 bad;
 
 	memset(scan, 0, sizeof(*scan));
 	tr_super_link(&tr->super, &scan->end);
@@ -139,12 +171,10 @@ int tr_scan(struct terrace *tr, u32 copy, struct tr_scan *scan)
 	r = read_ahead(tr, copy, scan, &io);
 	for (piece = 0; !r && piece < scan->nr_pieces; piece++) {
 		tr_meta_wait(&io);
-		err = blk_status_to_errno(io.copy[copy].status);
-		if (err)
-			return err;
+		bad = io.copy[copy].status ? read_singly(tr, copy, scan, piece) : 0;
 		r = read_ahead(tr, copy, scan, &io);
 		if (!r)
-			r = check_piece(tr, scan, piece);
+			r = check_piece(tr, copy, scan, piece, bad);
 	}
 	tr_meta_wait(&io);
 	return min(r, 0);

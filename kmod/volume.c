@@ -333,7 +333,7 @@ static const struct block_device *metadata_device(const struct terrace *tr)
 {
 	u32 c;
 
-	for (c = 0; c < TR_COPIES; c++)
+	for (c = 0; c < ARRAY_SIZE(tr->meta); c++)
 		if (tr->meta[c].bdev && tr->meta[c].tier == TERRACE_META_DEVICE)
 			return tr->meta[c].bdev;
 	return NULL;

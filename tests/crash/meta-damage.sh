@@ -190,3 +190,29 @@ vol_cut
 klog_expect 'Journal has a record of blocks that do not exist'
 if dmsetup create vol --table "$VOL_TABLE" 2> /dev/null; then die "a discard of regions that do not exist was replayed"; fi
 pass "a journal that names what does not exist is refused"
+
+# a sector of the journal that cannot be read: behind its end it is nobody's business; where it ends, what was acknowledged may be in it
+journal_end() { echo $((META + 1 + $(terracectl dump journal "${VOL_DRIVES[@]}" | sed -n 's/^journal .* meta_block=\([0-9]*\) .*/\1/p' | tail -1))); }
+klog_allow 'drive (fast|slow)'
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none --journal 1M
+vol_up commit_ms=100
+dd if=/dev/urandom of=/dev/shm/written bs=4k count=8 status=none
+dd if=/dev/shm/written of="$VOL" bs=4k oflag=direct,dsync status=none
+vol_cut
+drive fast error add read $((($(journal_end) + 3) * 8)) 8
+vol_up commit_ms=100
+dd if=/dev/shm/written of="$VOL" bs=4k oflag=direct,dsync seek=8 status=none
+vol_cut
+drive fast error clear
+drive fast error add read $(($(journal_end) * 8)) 8
+klog_expect 'journal block [0-9]+ of metadata copy 0 cannot be read'
+if dmsetup create vol --table "$VOL_TABLE" 2> /dev/null; then die "a journal that may go on was taken for one that ends"; fi
+vol_up read_only
+cat /dev/shm/written /dev/shm/written | cmp -n 65536 "$VOL" -
+vol_down
+drive fast error clear
+vol_up
+cat /dev/shm/written /dev/shm/written | cmp -n 65536 "$VOL" -
+vol_down
+vol_check
+pass "a sector of the journal that cannot be read"
