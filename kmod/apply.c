@@ -115,7 +115,7 @@ void tr_journal_apply(struct terrace *tr, bool all)
 struct free_ctx {
 	struct terrace *tr;
 	u32 tiers;
-	struct bio *trims;
+	struct tr_burst trims;
 };
 
 static void free_mask(u32 tier, u64 index, u32 n, bool used, void *context)
@@ -187,8 +187,9 @@ static void free_fn(struct work_struct *work)
 	walk_places(&blocks, free_mask, &ctx);
 	tr_epoch_wait(tr, ctx.tiers);
 	if (ctx.tiers & homes_mask(tr)) {
+		tr_burst_begin(&ctx.trims);
 		walk_places(&blocks, trim_home, &ctx);
-		tr_trim_wait(ctx.trims);
+		tr_burst_wait(&ctx.trims);
 	}
 	walk_places(&blocks, free_one, &ctx);
 	tr_trim_kick(tr);

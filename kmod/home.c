@@ -203,10 +203,11 @@ bool tr_home_refill(struct terrace *tr, struct tr_tier *tier)
 
 void tr_home_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n)
 {
-	struct bio *bio = NULL;
+	struct tr_burst burst;
 
-	tr_trim(tier, index, n, &bio);
-	tr_trim_wait(bio);		/* not trimmed, it only costs room */
+	tr_burst_begin(&burst);
+	tr_trim(tier, index, n, &burst);
+	tr_burst_wait(&burst);		/* not trimmed, it only costs room */
 	tr_space_put(tr, tier, index, n);
 }
 

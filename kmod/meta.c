@@ -269,7 +269,7 @@ void tr_mode_lower(struct terrace *tr, enum tr_mode mode, const char *why, int e
 			return;
 	} while (!try_cmpxchg(&tr->mode, &old, mode));
 	DMERR("%s: %s (%d): the volume %s", tr->name, why, err,
-	      mode == TR_MODE_READ_ONLY ? "is read-only from now on" : "fails all I/O from now on");
+	      mode == TR_MODE_READ_ONLY ? "is read-only from now on" : "makes nothing durable from now on, and only reads");
 	tr_event(tr, TERRACE_EVENT_MODE, TR_NO_TIER, TR_NO_REGION, mode);
 	queue_work(system_wq, &tr->event_work);
 }

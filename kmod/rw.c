@@ -90,6 +90,18 @@ void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sec
 	}
 }
 
+void tr_burst_discard(struct tr_burst *burst, struct block_device *bdev, sector_t sector, u32 bytes)
+{
+	struct bio *bio = bio_alloc_bioset(bdev, 0, REQ_OP_DISCARD, GFP_NOIO, &bursts);
+
+	bio->bi_iter.bi_sector = sector;
+	bio->bi_iter.bi_size = bytes;
+	bio->bi_end_io = burst_end_io;
+	bio->bi_private = burst;
+	atomic_inc(&burst->pending);
+	submit_bio(bio);
+}
+
 int tr_burst_wait(struct tr_burst *burst)
 {
 	burst_put(burst);

@@ -251,9 +251,6 @@ void tr_homes_init(struct terrace *tr);
 void tr_homes_kick(struct terrace *tr);	/* trims homes that a crash left, in the background */
 void tr_homes_sweep(struct terrace *tr);	/* the same from the start */
 
-/* Discards (trim.c): begin with *@bio NULL, add, and wait. */
-void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio);
-int tr_trim_wait(struct bio *bio);
 /* May what is free on the tier be trimmed? */
 bool tr_trimmable(const struct tr_tier *tier);
 void tr_trim_kick(struct terrace *tr);	/* something became free, or may go on; never sleeps */
@@ -278,7 +275,10 @@ void tr_rw_exit(void);
 void tr_burst_begin(struct tr_burst *burst);
 void tr_burst_rw(struct tr_burst *burst, struct block_device *bdev, sector_t sector,
 		 void *buf, u32 bytes, blk_opf_t opf);
+void tr_burst_discard(struct tr_burst *burst, struct block_device *bdev, sector_t sector, u32 bytes);
 int tr_burst_wait(struct tr_burst *burst);
+/* Of free blocks; nothing on a tier that cannot (trim.c). */
+void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct tr_burst *burst);
 /* One buffer, and wait. */
 int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
 

@@ -38,25 +38,15 @@ struct trim_run {
 
 /* --- discards (home.c as well) ----------------------------------------------------- */
 
-/* Trims go out together: begin with @bio NULL, add, and wait. A drive that cannot
- * trim keeps what it has; that costs room, nothing else.
+/* Trims go out together, and are waited for together. A drive that cannot trim keeps
+ * what it has; that costs room, nothing else.
  */
-void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct bio **bio)
+void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct tr_burst *burst)
 {
 	if (!tier->missing && bdev_max_discard_sectors(tier->bdev))
-		__blkdev_issue_discard(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS,
-				       (sector_t)n * TERRACE_BLOCK_SECTORS, GFP_NOIO, bio);
-}
-
-int tr_trim_wait(struct bio *bio)
-{
-	int err;
-
-	if (!bio)
-		return 0;
-	err = submit_bio_wait(bio);
-	bio_put(bio);
-	return err;
+		tr_burst_discard(burst, tier->bdev,
+				 tier->data_sector + index * TERRACE_BLOCK_SECTORS,
+				 n * TERRACE_BLOCK_BYTES);
 }
 
 /* --- what may be trimmed --------------------------------------------------------------- */
@@ -223,12 +213,13 @@ static void trim_slots(struct terrace *tr, struct tr_tier *tier, struct tr_chunk
 
 	while (g.blocks && nr && !err && may_go_on(tr)) {
 		u64 first = (u64)chunk->number << TERRACE_CHUNK_SHIFT;
-		struct bio *bio = NULL;
+		struct tr_burst burst;
 
 		nr = take_runs(tier, chunk, g, &at, run);
+		tr_burst_begin(&burst);
 		for (k = 0; k < nr; k++)
-			tr_trim(tier, first + run[k].i, run[k].n, &bio);
-		err = tr_trim_wait(bio);
+			tr_trim(tier, first + run[k].i, run[k].n, &burst);
+		err = tr_burst_wait(&burst);
 		if (err)
 			failed(tr, tier, err);
 		give_back(tr, tier, chunk, run, nr);
@@ -283,14 +274,15 @@ static bool take_shelf(struct tr_tier *tier, u32 number)
 
 static void trim_shelf(struct terrace *tr, struct tr_tier *tier, u32 number)
 {
-	struct bio *bio = NULL;
+	struct tr_burst burst;
 	int err;
 
 	if (!take_shelf(tier, number))
 		return;
 	WRITE_ONCE(tier->trimming_shelf, true);
-	tr_trim(tier, (u64)number << TERRACE_CHUNK_SHIFT, TERRACE_CHUNK_BLOCKS, &bio);
-	err = tr_trim_wait(bio);
+	tr_burst_begin(&burst);
+	tr_trim(tier, (u64)number << TERRACE_CHUNK_SHIFT, TERRACE_CHUNK_BLOCKS, &burst);
+	err = tr_burst_wait(&burst);
 	if (err)
 		failed(tr, tier, err);
 	spin_lock_irq(&tier->lock);
