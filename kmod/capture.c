@@ -95,6 +95,7 @@ static void region_captured(struct terrace *tr, struct tr_out *out, int err)
 	spin_lock_irqsave(&region->lock, flags);
 	region->flags &= ~TR_REGION_WRITING;
 	if (!err) {
+		tr_credit_named__f(tr, region, out->page);
 		spin_unlock_irqrestore(&region->lock, flags);
 		return;
 	}
@@ -140,6 +141,7 @@ int tr_put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
 			mutex_unlock(&tr->pages_mutex);
 		}
 		captured(tr, out, failed);
+		tr->pages->nr_put += !failed;
 		err = err ?: failed;
 	}
 	/* The pages just written may hold records that are not durable yet, so

@@ -178,13 +178,15 @@ static bool worth_it(struct terrace *tr, const struct tr_journal_link *tail, boo
 
 /*
  * One generation. 1: it ran out of room and wrote what it could, with the old
- * tail; the blocks this frees are the next one's room.
+ * tail; the blocks this frees are the next one's room. Each has a batch's room at
+ * least when it begins (credits.c), so each leaves less to be written: records that
+ * writers add meanwhile are bounded by the ring, whose tail stands still.
  */
 static int one_generation(struct terrace *tr, bool clean)
 {
 	u64 generation = tr->super.generation + 1;
 	struct tr_journal_link tail, old;
-	u64 free_before;
+	u64 free_before, put_before = tr->pages->nr_put;
 	int err;
 
 	err = tr->pages->retry ? 0 : find_tail(tr, &tail);
@@ -213,7 +215,8 @@ static int one_generation(struct terrace *tr, bool clean)
 	err = finish(tr, &old, generation, false);
 	if (err)
 		return err;
-	return tr->pages->space.nr_free > free_before ? 1 : -ENOSPC;
+	return tr->pages->space.nr_free > free_before || tr->pages->nr_put > put_before ?
+	       1 : -ENOSPC;
 }
 
 /*
@@ -247,6 +250,7 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 	mutex_lock(&tr->checkpoint_mutex);
 	noio = memalloc_noio_save();
 	WRITE_ONCE(tr->journal.checkpointer, current);
+	tr_credits_begin(tr);
 	do {
 		r = one_generation(tr, clean);
 		if (!r && (!clean || (tr->super.flags & TERRACE_SUPER_CLEAN) || ++tries == 4))
@@ -259,6 +263,7 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 			r = tr_lazy_sync(tr);
 	}
 	WRITE_ONCE(tr->journal.checkpointer, NULL);
+	tr_credits_end(tr, r);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&tr->checkpoint_mutex);
 	if (r == -ENOSPC)
@@ -323,10 +328,12 @@ void tr_checkpoint_init(struct terrace *tr)
 	tr->pages->tr = tr;
 	INIT_WORK(&tr->checkpoint_work, checkpoint_fn);
 	INIT_DELAYED_WORK(&tr->pages->idle_work, idle_fn);
+	tr_credits_init(tr);
 }
 
 void tr_checkpoint_exit(struct terrace *tr)
 {
+	tr_credits_exit(tr);
 	cancel_delayed_work_sync(&tr->pages->idle_work);
 	cancel_work_sync(&tr->checkpoint_work);
 }

@@ -117,7 +117,7 @@ static int prepare(struct terrace *tr, struct bio *bio, enum tr_verdict verdict,
 	return 0;
 }
 
-/* One step of the walk. 1: parked, come back later; <0: error. */
+/* One step of the walk. A verdict: to be parked, with it; <0: error. */
 static int step(struct terrace *tr, struct bio *bio)
 {
 	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
@@ -134,6 +134,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	else if (tr_io_of(bio)->rescue)
 		how |= TR_HOW_PACK;
 
+	if (how & TR_HOW_WRITE)
+		tr_io_of(bio)->looked = tr_credits_looked(tr);
 	rcu_read_lock();
 	verdict = tr_route(tr, &io, block, &nr, how, &ref);
 	rcu_read_unlock();
@@ -141,6 +143,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	case TR_GO:
 		tr_sense(tr, bio, block, nr, how & TR_HOW_WRITE ? TERRACE_OP_WRITE : TERRACE_OP_READ,
 			 tr_where(tr, io.tier));
+		if (how & TR_HOW_WRITE)
+			tr_io_of(bio)->asked = 0;	/* the next region is another question */
 		send_piece(tr, bio, &io, nr);
 		return 0;
 	case TR_ZERO:
@@ -156,7 +160,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	case TR_GROW:
 		return prepare(tr, bio, verdict, nr);
 	case TR_ROOM:
-		return 1;
+	case TR_PAGES:
+		return verdict;
 	default:
 		return -EIO;
 	}
@@ -179,7 +184,10 @@ static void walk_fn(struct work_struct *work)
 	while (!r && bio->bi_iter.bi_size)
 		r = step(tr, bio);
 	if (r > 0) {
-		tr_defer_room(tr, bio);
+		if (r == TR_PAGES)
+			tr_credits_wait(tr, bio);
+		else
+			tr_defer_room(tr, bio);
 		return;
 	}
 	if (r)
@@ -204,7 +212,10 @@ void tr_defer(struct terrace *tr, struct bio *bio)
 	struct tr_io *io = tr_io_of(bio);
 
 	io->rescue = false;
-	io->iter = bio->bi_iter;
+	if (bio_op(bio) == REQ_OP_READ)
+		io->iter = bio->bi_iter;
+	else
+		io->asked = 0;
 	walk_later(tr, bio);
 }
 
@@ -244,6 +255,14 @@ void tr_orders_ended(struct terrace *tr)
 		queue_work(tr->room_wq, &tr->refill_work);
 }
 
+void tr_defer_end(struct terrace *tr, struct bio *bio, blk_status_t status)
+{
+	struct tr_io *io = tr_io_of(bio);
+
+	WRITE_ONCE(io->status, status);
+	parent_put(io);
+}
+
 void tr_defer_room(struct terrace *tr, struct bio *bio)
 {
 	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
@@ -262,10 +281,7 @@ void tr_defer_room(struct terrace *tr, struct bio *bio)
 		bio_list_add(&tr->room_waiters, bio);
 	spin_unlock_irqrestore(&tr->room_lock, flags);
 	if (status) {
-		struct tr_io *io = tr_io_of(bio);
-
-		WRITE_ONCE(io->status, status);
-		parent_put(io);
+		tr_defer_end(tr, bio, status);
 		return;
 	}
 	/* Room comes from a commit (journal blocks, freed places) and from the
@@ -309,15 +325,12 @@ bool tr_room_is_waited_for(struct terrace *tr)
  */
 void tr_requeue_waiters(struct terrace *tr)
 {
-	struct bio_list bios = take_waiters(tr);
+	struct bio_list bios = take_waiters(tr), pages = tr_credits_waiters(tr);
 	struct bio *bio;
 
-	while ((bio = bio_list_pop(&bios))) {
-		struct tr_io *io = tr_io_of(bio);
-
-		WRITE_ONCE(io->status, BLK_STS_DM_REQUEUE);
-		parent_put(io);
-	}
+	bio_list_merge(&bios, &pages);
+	while ((bio = bio_list_pop(&bios)))
+		tr_defer_end(tr, bio, BLK_STS_DM_REQUEUE);
 }
 
 int tr_defer_init(struct terrace *tr)

@@ -45,6 +45,7 @@ static void give_back(struct tr_io *io)
 	spin_lock_irqsave(&region->lock, flags);
 	region->reserved -= io->nr;
 	region->pins--;
+	tr_credit_settle__f(tr, region);
 	spin_unlock_irqrestore(&region->lock, flags);
 	tr_journal_unreserve(tr, io->nr);
 	if (tier->kind == TERRACE_KIND_SHELVES)

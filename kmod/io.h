@@ -17,6 +17,7 @@ enum tr_verdict {
 	TR_GROW,	/* its leaf must grow */
 	TR_SLOW,	/* to be delayed, see throttle.c */
 	TR_ROOM,	/* no place or no journal room right now */
+	TR_PAGES,	/* no room for the region's page */
 };
 
 #define TR_HOW_WRITE	(1u << 0)

@@ -127,6 +127,8 @@ int tr_region_build(struct terrace *tr, u64 number, bool create, struct tr_build
 	build->region = tr_region_alloc(tr, number);
 	build->region->last_seq = entry.seq;
 	build->page_seq = entry.seq;
+	if (!err)
+		build->region->flags |= TR_REGION_PAGED;
 	err = build_from(tr, build, page, err ? 0 : entry.blocks * TERRACE_BLOCK_BYTES);
 	if (err) {
 		tr_region_free(tr, build->region);
@@ -193,6 +195,7 @@ static void own_delta(struct terrace *tr, struct tr_region *region, const struct
 	spin_lock_irqsave(&region->lock, flags);
 	region->last_seq = max(region->last_seq, delta->newest_seq);
 	tr_region_mark_dirty__f(tr, region, delta->newest_seq);
+	tr_credit_force__f(tr, region);		/* the delta counted as one */
 	spin_unlock_irqrestore(&region->lock, flags);
 }
 

@@ -151,19 +151,21 @@ static void mark_raced__f(struct tr_region *region, u32 i, u32 n)
 		region->move->raced[i / 64] |= 1ull << (i % 64);
 }
 
-static void unpromise(struct tr_region *region, u32 n, u32 pins)
+static void unpromise(struct terrace *tr, struct tr_region *region, u32 n, u32 pins)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&region->lock, flags);
 	region->reserved -= n;
 	region->pins -= pins;
+	tr_credit_settle__f(tr, region);
 	spin_unlock_irqrestore(&region->lock, flags);
 }
 
 /*
  * To a fresh place. Everything that the publication will need is taken here,
- * before the data are written: room in the leaf, journal records, the place.
+ * before the data are written: room in the leaf and for the region's page, journal
+ * records, the place.
  */
 static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr_region *region,
 				 u32 i, u32 *nr, u32 how)
@@ -191,20 +193,26 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 		spin_unlock_irqrestore(&region->lock, flags);
 		return TR_GROW;
 	}
+	if (unlikely(!(region->flags & (TR_REGION_PAGED | TR_REGION_CREDIT))) &&
+	    !tr_credit_take__f(tr, region)) {
+		region->reserved -= n;
+		spin_unlock_irqrestore(&region->lock, flags);
+		return TR_PAGES;
+	}
 	region->pins++;
 	if (region->flags & TR_REGION_MOVING)
 		mark_raced__f(region, i, n);
 	spin_unlock_irqrestore(&region->lock, flags);
 
 	if (!tr_journal_reserve(tr, n)) {
-		unpromise(region, n, 1);
+		unpromise(tr, region, n, 1);
 		return TR_ROOM;
 	}
 	got = get_place(tr, (region->number << TERRACE_REGION_SHIFT) + i, n, how & TR_HOW_STREAM, &t,
 			&index);
 	if (got < n) {
 		tr_journal_unreserve(tr, n - got);
-		unpromise(region, n - got, !got);
+		unpromise(tr, region, n - got, !got);
 		if (!got)
 			return TR_ROOM;
 	}

@@ -256,6 +256,7 @@ static void event_fn(struct work_struct *work)
 
 	wake_up_all(&tr->journal.wait);
 	tr_room_made(tr);		/* parked bios see the mode and fail */
+	tr_credits_wake(tr);
 	if (ti)
 		dm_table_event(ti->table);
 }

@@ -8,6 +8,7 @@
 
 #include <linux/completion.h>
 
+#include "core/geometry.h"
 #include "terrace.h"
 
 /* --- meta.c: I/O to the metadata area ------------------------------------ */
@@ -124,6 +125,7 @@ struct tr_meta {
 	struct list_head dirty[TR_MAX_DEPTH + 1];
 	u32 nr_dirty_dirs;
 	struct tr_batch *batch;		/* under checkpoint_mutex */
+	u64 nr_put;			/* pages named, or taken out of the tree */
 	struct tr_super next_super;	/* the one it makes */
 	void *super_block;		/* … encoded; all under checkpoint_mutex */
 	bool retry;			/* a checkpoint did not get to its end; its tail: */
@@ -158,9 +160,6 @@ int tr_dirs_write(struct terrace *tr, u64 generation, u64 seq);
 bool tr_dirs_many(struct terrace *tr);
 
 /* --- pageout.c: pages on their way to disk ------------------------------- */
-
-#define TR_BATCH_PAGES	64
-#define TR_BATCH_BLOCKS	(TR_BATCH_PAGES * 2)
 
 struct tr_out {
 	struct tr_tree *tree;

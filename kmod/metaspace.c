@@ -66,6 +66,11 @@ void tr_metaspace_exit(struct terrace *tr)
 
 /* --- in memory ----------------------------------------------------------- */
 
+static u64 nr_base(const struct tr_metaspace *space)
+{
+	return bitmap_weight(space->base, space->blocks);
+}
+
 /* Says anew what is busy. */
 void tr_metaspace_release__f(struct terrace *tr)
 {
@@ -147,6 +152,7 @@ void tr_metaspace_durable(struct terrace *tr, const struct tr_super *super)
 		space->dirty[b] &= ~BIT(super->generation & 1);
 	bitmap_copy(space->base, space->live, space->blocks);
 	tr_metaspace_release__f(tr);
+	tr_credits_durable(tr, super, nr_base(space));
 	mutex_unlock(&tr->pages_mutex);
 }
 
@@ -196,6 +202,7 @@ int tr_metaspace_load(struct terrace *tr)
 	bitmap_set(space->live, 0, space->first);
 	bitmap_copy(space->base, space->live, space->blocks);
 	tr_metaspace_release__f(tr);
+	tr_credits_durable(tr, &tr->super, nr_base(space));
 	mutex_unlock(&tr->pages_mutex);
 	return 0;
 }

@@ -290,6 +290,7 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 		result->packs = packs ? packs->nr : 0;
 	}
 	region->reserved -= fresh;
+	tr_credit_settle__f(tr, region);
 	spin_unlock_irqrestore(&region->lock, flags);
 	if (err != -EROFS)
 		tr_journal_unreserve(tr, credits - used);

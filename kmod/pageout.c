@@ -63,27 +63,13 @@ void tr_batch_trim(struct tr_batch *batch, struct tr_out *out, u32 blocks)
 		out->page = NULL;
 }
 
-/* Every directory there can be, above @leaves leaves. */
-static u64 all_dirs(u64 leaves)
-{
-	u64 dirs = 0;
-
-	while (leaves > 1) {
-		leaves = DIV_ROUND_UP_ULL(leaves, TERRACE_DIR_ENTRIES);
-		dirs += leaves;
-	}
-	return dirs;
-}
-
 /* Is there room for the batch, and for the directories that it changes? */
 static bool leaves_fit(struct terrace *tr, const struct tr_batch *batch)
 {
-	u64 most = all_dirs(tr_nr_regions(tr)), dirs = 2 * (batch->nr + tr->pages->nr_dirty_dirs);
-	u32 t;
+	u64 dirs = tr_dirs_above(&tr->super, tr_nr_regions(tr),
+				 batch->nr + tr->pages->nr_dirty_dirs);
 
-	for (t = 0; t < tr->nr_tiers; t++)
-		most += all_dirs(DIV_ROUND_UP_ULL(tr->tier[t].next_blocks, TERRACE_CHUNK_BLOCKS));
-	return tr->pages->space.nr_free >= batch->blocks + min(dirs, most) + 32;
+	return tr->pages->space.nr_free >= batch->blocks + dirs + TR_BATCH_SLACK;
 }
 
 /*

@@ -394,6 +394,7 @@ static bool evict_one(struct terrace *tr, struct tr_region **slot, u8 min_idle)
 		return false;
 	}
 	spin_lock(&region->lock);
+	tr_credit_settle__f(tr, region);
 	evict = !atomic_read(&tr->discard_walks) &&
 		!(region->flags & (TR_REGION_DIRTY | TR_REGION_WRITING | TR_REGION_MOVING)) &&
 		!region->pins && !region->reserved &&

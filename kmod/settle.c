@@ -105,8 +105,11 @@ static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number,
 /* The page of @out is in the tree, or (@err) it is not. */
 static void settled(struct terrace *tr, struct tr_out *out, int err)
 {
-	if (!err)
-		tr_recover_drop_delta(tr, out->number, tr_recover_find_delta(tr, out->number));
+	if (err)
+		return;
+	if (out->page)
+		tr_credit_settled(tr);
+	tr_recover_drop_delta(tr, out->number, tr_recover_find_delta(tr, out->number));
 }
 
 /* --- what recovery found ---------------------------------------------------- */

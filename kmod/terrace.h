@@ -24,6 +24,7 @@
  *   table_lock irq    inserting and removing regions in the table
  *   region->lock irq  one region's leaf, flags and counters
  *   dirty_lock irq    the lists of dirty regions; nests in region->lock
+ *   credits.lock irq  room for map pages, who waits for it; nests in region->lock
  *   journal.lock irq  open journal block, credits; nests in region->lock
  *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
  *   promotion->lock irq  the promotion cache (promotion.c); in region->lock
@@ -68,6 +69,8 @@ enum tr_region_flag {
 	TR_REGION_WRITING	= 1 << 2, /* its page image is on the way to disk */
 	TR_REGION_MOVING	= 1 << 3, /* a move runs: writers mark region->move */
 	TR_REGION_LOST		= 1 << 4, /* its page is damaged: EIO, for good */
+	TR_REGION_PAGED		= 1 << 5, /* the tree in memory names its page */
+	TR_REGION_CREDIT	= 1 << 6, /* it does not, but room for one is promised */
 };
 
 struct tr_region {
@@ -169,7 +172,13 @@ struct tr_io {
 	u64 index;		/* tier-relative, of the first block */
 	u64 since;		/* if timed: nanoseconds */
 
-	struct bvec_iter iter;	/* reads: what was asked for */
+	union {
+		struct bvec_iter iter;	/* reads: what was asked for */
+		struct {		/* deferred writes without a credit (credits.c) */
+			u64 asked;	/* the checkpoint that will tell, 0: none yet */
+			u64 looked;	/* … that had told when they last looked */
+		};
+	};
 	struct tr_io *parent;	/* pieces only */
 	atomic_t pending;	/* parents: pieces under way */
 	blk_status_t status;
@@ -188,6 +197,7 @@ void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made()
 void tr_room_made(struct terrace *tr);
 void tr_orders_ended(struct terrace *tr);	/* a batch that was at work */
 void tr_requeue_waiters(struct terrace *tr);
+void tr_defer_end(struct terrace *tr, struct bio *bio, blk_status_t status);	/* one that waited */
 bool tr_room_is_waited_for(struct terrace *tr);
 bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
 /* Commits, and waits (a second at most) until what was freed before the call is free. */
@@ -195,6 +205,49 @@ void tr_frees_wait(struct terrace *tr);
 int tr_defer_init(struct terrace *tr);
 void tr_defer_exit(struct terrace *tr);
 int tr_map(struct terrace *tr, struct bio *bio);
+
+/* --- room for map pages (credits.c) -------------------------------------------- */
+
+struct tr_credits {
+	spinlock_t lock;
+	bool scarce;			/* not every region can have its page */
+	u64 area, kept, durable;	/* blocks: of the area, …, that the last superblock uses */
+	u64 regions;
+	u64 taken;			/* regions that it has no page of … */
+	u64 named;			/* … and the next one will */
+	u64 begun, ended;		/* checkpoints; the last that proves something */
+	bool proves;			/* the one that runs will, if it ends well */
+	bool told;			/* the log says that there is no room */
+	struct bio_list waiters;
+	struct delayed_work again;
+};
+
+/* All under region->lock. A credit for the region's page, for one that has neither. false: no
+ * room; force: whether it has one, and whether there is room or not.
+ */
+bool tr_credit_take__f(struct terrace *tr, struct tr_region *region);
+void tr_credit_force__f(struct terrace *tr, struct tr_region *region);
+/* Gives it back if nothing is left to need it: after promises were taken back. */
+void tr_credit_settle__f(struct terrace *tr, struct tr_region *region);
+/* The tree names its @page now, or none any more; it is no longer WRITING. */
+void tr_credit_named__f(struct terrace *tr, struct tr_region *region, bool page);
+/* The tree names the page of a region that recovery found, before that forgets it. */
+void tr_credit_settled(struct terrace *tr);
+/* @super is durable, and uses so many blocks. */
+void tr_credits_durable(struct terrace *tr, const struct tr_super *super, u64 blocks);
+
+/* Parks a write that got none: it looks again, or hears that there is no room. For
+ * io->looked: the number to be asked for before it looks.
+ */
+void tr_credits_wait(struct terrace *tr, struct bio *bio);
+u64 tr_credits_looked(struct terrace *tr);
+void tr_credits_wake(struct terrace *tr);
+struct bio_list tr_credits_waiters(struct terrace *tr);	/* takes them all */
+/* Around each checkpoint. */
+void tr_credits_begin(struct terrace *tr);
+void tr_credits_end(struct terrace *tr, int err);
+void tr_credits_init(struct terrace *tr);
+void tr_credits_exit(struct terrace *tr);
 
 /* --- moves (move.c janitor.c) ------------------------------------------------ */
 
@@ -513,6 +566,7 @@ struct terrace {
 	u32 nr_discards;		/* in the list, or about to be; discard_lock */
 	atomic_t discard_walks;		/* no eviction while one goes on */
 	struct work_struct discard_work;
+	struct tr_credits credits;
 	spinlock_t room_lock;
 	struct bio_list room_waiters;
 

@@ -249,21 +249,67 @@ u64 tr_reserve_grown(u32 kind, u64 old_blocks, u64 old_reserve, u64 data_blocks)
 	return tr_reserve(kind, data_blocks, permille);
 }
 
-u64 tr_pages_needed(const struct tr_super *super)
+/* Pages of all tiers' space, with their directories. */
+static u64 space_pages(const struct tr_super *super)
 {
-	u64 raw = 0, pages = 0, regions, mapped;
+	u64 pages = 0;
 	u32 i;
 
 	for (i = 0; i < super->nr_tiers; i++) {
 		u64 chunks = tr_chunks(super->tier[i].data_blocks);
 
-		raw += div_up(super->tier[i].data_blocks, TERRACE_REGION_BLOCKS);
 		pages += chunks + dir_pages(chunks, chunks);
 	}
-	regions = div_up(super->virtual_blocks, TERRACE_REGION_BLOCKS);
-	mapped = regions < 4 * raw ? regions : 4 * raw;
-	pages += 2 * mapped + dir_pages(mapped, regions);
+	return pages;
+}
+
+static u64 needed(const struct tr_super *super, u64 mapped, u64 regions)
+{
+	u64 pages = space_pages(super) + 2 * mapped + dir_pages(mapped, regions);
+
 	return pages + pages / 16 + PAGES_SPARE;
+}
+
+u64 tr_pages_needed(const struct tr_super *super)
+{
+	u64 raw = 0, regions;
+	u32 i;
+
+	for (i = 0; i < super->nr_tiers; i++)
+		raw += div_up(super->tier[i].data_blocks, TERRACE_REGION_BLOCKS);
+	regions = div_up(super->virtual_blocks, TERRACE_REGION_BLOCKS);
+	return needed(super, regions < 4 * raw ? regions : 4 * raw, regions);
+}
+
+bool tr_pages_scarce(const struct tr_super *super, u64 regions)
+{
+	return needed(super, regions, regions) > super->meta_blocks - tr_first_page(super);
+}
+
+u64 tr_dirs_above(const struct tr_super *super, u64 regions, u64 pages)
+{
+	u64 dirs = dir_pages(pages, regions);
+	u32 i;
+
+	for (i = 0; i < super->nr_tiers; i++)
+		dirs += dir_pages(pages, tr_chunks(super->tier[i].data_blocks));
+	return dirs;
+}
+
+u64 tr_pages_of_new(u64 nr, u64 regions)
+{
+	return nr + dir_pages(nr, regions);
+}
+
+u64 tr_pages_kept(const struct tr_super *super, u64 regions)
+{
+	u64 blocks = 0;
+	u32 i;
+
+	for (i = 0; i < super->nr_tiers; i++)
+		blocks += super->tier[i].data_blocks;
+	return space_pages(super) + blocks / TR_LONGER_PAGE +
+	       TR_BATCH_BLOCKS + TR_BATCH_SLACK + tr_dirs_above(super, regions, TR_BATCH_PAGES);
 }
 
 u64 tr_room(const struct tr_super *super)

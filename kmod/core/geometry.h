@@ -137,6 +137,25 @@ u64 tr_reserve_grown(u32 kind, u64 old_blocks, u64 old_reserve, u64 data_blocks)
  */
 u64 tr_pages_needed(const struct tr_super *super);
 
+/* Could more of @regions be mapped, each in part, than the area has pages for? */
+bool tr_pages_scarce(const struct tr_super *super, u64 regions);
+
+/* Pages on their way to disk at a time, and blocks beside these that it may want. */
+#define TR_BATCH_PAGES	64
+#define TR_BATCH_BLOCKS	(TR_BATCH_PAGES * 2)
+#define TR_BATCH_SLACK	32
+/* So many places, at least, make a page a block longer (core/map_page.c). */
+#define TR_LONGER_PAGE	512
+
+/* At most so many directories are above @pages pages, of whatever tree. */
+u64 tr_dirs_above(const struct tr_super *super, u64 regions, u64 pages);
+/* What @nr regions that come to have a block need, pages and directories. */
+u64 tr_pages_of_new(u64 nr, u64 regions);
+/* Blocks that a checkpoint must find whatever is mapped: for all space pages, for
+ * pages that grow, and for one batch with its directories beside the old ones.
+ */
+u64 tr_pages_kept(const struct tr_super *super, u64 regions);
+
 /* First meta block of the pages area. */
 u64 tr_first_page(const struct tr_super *super);
 

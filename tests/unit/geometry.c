@@ -374,6 +374,54 @@ static void pages_are_enough_for_a_while(void **state)
 	assert_true(tr_pages_needed(&plan.super) > have);
 }
 
+/* Credits are counted against a limit only where there can be too many regions; and there what the
+ * area was made for, four times the drives' regions, strewn, fits beside what is kept.
+ */
+static void pages_are_scarce_where_there_are_too_many_regions(void **state)
+{
+	static const u64 over[] = { 0, GIB, 100 * GIB, 64 * 1024 * GIB, TR_MAX_VIRTUAL_BLOCKS / 2 };
+	static const u64 fast[] = { GIB / 16, GIB / 4, GIB, 16 * GIB };
+
+	(void)state;
+	for (u32 k = 0; k < sizeof(over) / sizeof(*over); k++) {
+		for (u32 i = 0; i < sizeof(fast) / sizeof(*fast); i++) {
+			struct tr_plan_args args = two_tiers(fast[i], fast[i] / 4 * 5 + GIB / 4);
+			u64 raw, regions, have;
+
+			args.overcommit_blocks = over[k];
+			expect_sound(&args);
+			have = plan.super.meta_blocks - tr_first_page(&plan.super);
+			regions = plan.super.virtual_blocks / TERRACE_REGION_BLOCKS;
+			raw = (plan.super.tier[0].data_blocks + plan.super.tier[1].data_blocks) /
+			      TERRACE_REGION_BLOCKS;
+			assert_true(regions <= 4 * raw || regions > 6 * raw);	/* none in doubt */
+			assert_int_equal(tr_pages_scarce(&plan.super, regions), regions > 6 * raw);
+			if (regions > 6 * raw)
+				assert_true(tr_pages_kept(&plan.super, regions) +
+					    tr_pages_of_new(4 * raw, regions) <= have);
+		}
+	}
+}
+
+/* All that a batch may change, of whatever tree, and no more than there are. */
+static void directories_above_pages(void **state)
+{
+	struct tr_plan_args args = two_tiers(GIB, 10 * GIB);
+	u64 nr, before = 0;
+
+	(void)state;
+	expect_sound(&args);
+	assert_int_equal(tr_dirs_above(&plan.super, 1 << 20, 0), 0);
+	for (nr = 1; nr < 1 << 20; nr *= 2) {
+		u64 dirs = tr_dirs_above(&plan.super, 1 << 20, nr);
+
+		assert_true(dirs >= before && dirs >= (nr < 8192 ? nr : 8192));
+		before = dirs;
+	}
+	assert_int_equal(tr_pages_of_new(1, 1 << 20), 1 + 3);
+	assert_int_equal(tr_pages_of_new(1 << 20, 1 << 20), (1 << 20) + 8192 + 64 + 1);
+}
+
 static void a_tier_comes_behind_the_slowest(void **state)
 {
 	struct tr_plan_args args = two_tiers(GIB, 10 * GIB);
@@ -426,6 +474,8 @@ int main(void)
 		cmocka_unit_test(too_small_says_how_much_is_needed),
 		cmocka_unit_test(reserve_grows_with_the_tier),
 		cmocka_unit_test(pages_are_enough_for_a_while),
+		cmocka_unit_test(pages_are_scarce_where_there_are_too_many_regions),
+		cmocka_unit_test(directories_above_pages),
 		cmocka_unit_test(a_tier_comes_behind_the_slowest),
 	};
 
