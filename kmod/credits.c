@@ -26,6 +26,7 @@
  */
 #include "io.h"
 #include "meta.h"
+#include "sense.h"
 
 #define LOOK_AGAIN	HZ
 
@@ -142,6 +143,7 @@ void tr_credits_durable(struct terrace *tr, const struct tr_super *super, u64 bl
 	u64 regions = tr_nr_regions(tr), kept = tr_pages_kept(super, regions);
 	bool scarce = tr_pages_scarce(super, regions);
 	struct tr_credits *c = &tr->credits;
+	bool room;
 
 	/* In one step: who takes one must not see the sum without what has been named. */
 	spin_lock_irq(&c->lock);
@@ -152,9 +154,11 @@ void tr_credits_durable(struct terrace *tr, const struct tr_super *super, u64 bl
 	c->durable = blocks;
 	c->taken -= c->named;
 	c->named = 0;
-	if (blocks + kept < c->area / 16 * 15)
-		c->told = false;
+	room = c->told && blocks + kept < c->area / 16 * 15;
+	c->told &= !room;
 	spin_unlock_irq(&c->lock);
+	if (room)
+		tr_event(tr, TERRACE_EVENT_ROOM, TR_NO_TIER, TR_NO_REGION, 0);
 }
 
 /* --- without one ------------------------------------------------------------------ */
@@ -187,6 +191,15 @@ static blk_status_t verdict__f(struct terrace *tr, struct tr_io *io)
 	return tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) ? BLK_STS_OK : BLK_STS_NOSPC;
 }
 
+static void tell(struct terrace *tr)
+{
+	struct tr_credits *c = &tr->credits;
+
+	DMWARN("%s: no room for the map pages of more regions: of %llu blocks %llu are in use, %llu kept for checkpoints",
+	       tr->name, READ_ONCE(c->area), READ_ONCE(c->durable), READ_ONCE(c->kept));
+	tr_event(tr, TERRACE_EVENT_ROOM, TR_NO_TIER, TR_NO_REGION, 1);
+}
+
 /*
  * Waits for the next checkpoint to begin, which is asked for at once; if it has done so already
  * to no avail, for one in a second.
@@ -195,7 +208,7 @@ void tr_credits_wait(struct terrace *tr, struct bio *bio)
 {
 	struct tr_credits *c = &tr->credits;
 	struct tr_io *io = tr_io_of(bio);
-	bool first = !io->asked, tell;
+	bool first = !io->asked, news;
 	blk_status_t status;
 	unsigned long flags;
 
@@ -206,8 +219,8 @@ void tr_credits_wait(struct terrace *tr, struct bio *bio)
 			io->asked = c->begun + 1;
 		bio_list_add(&c->waiters, bio);
 	}
-	tell = !c->told && (status == BLK_STS_NOSPC || !(status || first));
-	c->told |= tell;
+	news = !c->told && (status == BLK_STS_NOSPC || !(status || first));
+	c->told |= news;
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (status == BLK_STS_AGAIN)
 		queue_work(tr->io_wq, &io->work);
@@ -217,9 +230,8 @@ void tr_credits_wait(struct terrace *tr, struct bio *bio)
 		tr_checkpoint_kick(tr);
 	else
 		queue_delayed_work(tr->checkpoint_wq, &c->again, LOOK_AGAIN);
-	if (tell)
-		DMWARN("%s: no room for the map pages of more regions: of %llu blocks %llu are in use, %llu kept for checkpoints",
-		       tr->name, READ_ONCE(c->area), READ_ONCE(c->durable), READ_ONCE(c->kept));
+	if (news)
+		tell(tr);
 }
 
 struct bio_list tr_credits_waiters(struct terrace *tr)

@@ -365,7 +365,9 @@ struct terrace_claim {
 
 enum terrace_event_type {
 	TERRACE_EVENT_LOST	= 1,	/* value: events dropped */
-	TERRACE_EVENT_ROOM	= 2,	/* tier: below (value 1) or above (0) its low watermark */
+	TERRACE_EVENT_ROOM	= 2,	/* tier: below (value 1) or above (0) its low watermark;
+					 * no tier: no (1), or again (0), room for more regions' map pages
+					 */
 	TERRACE_EVENT_MODE	= 3,	/* value: 0 normal, 1 read-only, 2 failed */
 	/* 4 is kept for a tier that fails while the volume is in use */
 	TERRACE_EVENT_GROWN	= 5,	/* value: blocks of the volume */

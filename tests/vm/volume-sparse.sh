@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Single blocks in more regions than there is room for map pages: writers are refused, or wait, and the volume stays writable.
-# vm: mode=functional cpus=2 memory=3G timeout=900 build=oracle
+# vm: mode=functional cpus=2 memory=3G timeout=900 build=orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
 RAW=80		# regions that the drives have: 64 and 256 MiB
 DONE=/dev/shm/done
 # blocks write|read|over FIRST END: one block in each region FIRST.., all over the volume; those accepted get into $DONE,
@@ -23,7 +24,12 @@ format() {
 vol_ram 64 256
 format 16T
 vol_up stream_kb=0
+start from_ram orders /dev/terrace/vol events 100 > /dev/shm/events
+while ! grep -q listening /dev/shm/events; do sleep 0.1; done
 blocks write 0 3000
+klog_has 'no room for the map pages of more regions' || die "writers are refused, and nobody is told why"
+grep -q "type=2 tier=-1 region=-1 value=1" /dev/shm/events || die "no event: $(cat /dev/shm/events)"
+kill_all "$JOB"
 writable "with single blocks all over it"
 first=$(accepted)
 [ "$first" -lt 3000 ] || die "3000 pages went into an area for $((4 * RAW))"
