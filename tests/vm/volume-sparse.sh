@@ -27,14 +27,14 @@ vol_up stream_kb=0
 start from_ram orders /dev/terrace/vol events 100 > /dev/shm/events
 while ! grep -q listening /dev/shm/events; do sleep 0.1; done
 blocks write 0 3000
-klog_has 'no room for the map pages of more regions' || die "writers are refused, and nobody is told why"
-grep -q "type=2 tier=-1 region=-1 value=1" /dev/shm/events || die "no event: $(cat /dev/shm/events)"
-kill_all "$JOB"
 writable "with single blocks all over it"
 first=$(accepted)
 [ "$first" -lt 3000 ] || die "3000 pages went into an area for $((4 * RAW))"
 # what the area was made for is there, and nearly all of it
 [ "$first" -ge $((4 * RAW)) ] || die "only $first regions, room was made for $((4 * RAW))"
+klog_has 'no room for the map pages of more regions' || die "writers are refused, and nobody is told why"
+grep -q "type=2 tier=-1 region=-1 value=1" /dev/shm/events || die "no event: $(cat /dev/shm/events)"
+kill_all "$JOB"
 blocks over 0 3000
 blocks read 0 3000
 writable "after more blocks in the regions that are there"
