@@ -47,6 +47,7 @@
 #include "meta.h"
 
 #define IDLE_SECONDS	30
+#define PATIENCE_SECONDS 60	/* with a checkpoint that cannot read a page */
 
 /* --- the steps ----------------------------------------------------------- */
 
@@ -239,6 +240,24 @@ int tr_checkpoint_alone(struct terrace *tr)
 	return err;
 }
 
+/*
+ * A page that must be changed and cannot be read stops every checkpoint, and with it the
+ * journal's tail: writers would wait for ever. A drive may be away for a moment.
+ */
+static void judge_failure(struct terrace *tr, int err)
+{
+	struct tr_meta *m = tr->pages;
+	unsigned long now = jiffies ?: 1;
+
+	if (!err)
+		m->failing_since = 0;
+	else if (!m->failing_since)
+		m->failing_since = now;
+	else if (time_after(now, m->failing_since + PATIENCE_SECONDS * HZ))
+		tr_mode_lower(tr, TR_MODE_READ_ONLY,
+			      "no checkpoint has succeeded for a minute", err);
+}
+
 int tr_checkpoint(struct terrace *tr, bool clean)
 {
 	unsigned int noio;
@@ -264,6 +283,8 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 	}
 	WRITE_ONCE(tr->journal.checkpointer, NULL);
 	tr_credits_end(tr, r);
+	if (!r || r == -EIO || r == -EUCLEAN)
+		judge_failure(tr, r);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&tr->checkpoint_mutex);
 	if (r == -ENOSPC)

@@ -128,6 +128,7 @@ struct tr_meta {
 	u64 nr_put;			/* pages named, or taken out of the tree */
 	struct tr_super next_super;	/* the one it makes */
 	void *super_block;		/* … encoded; all under checkpoint_mutex */
+	unsigned long failing_since;	/* jiffies; 0: the last one succeeded */
 	bool retry;			/* a checkpoint did not get to its end; its tail: */
 	struct tr_journal_link retry_tail; /* both under checkpoint_mutex */
 	struct delayed_work idle_work;

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A map page that must be changed and stays unreadable: after a minute the volume is read-only, and nobody waits for ever; what it holds is read, and when the drive answers again nothing is lost.
+# vm: mode=vtime memory=2G timeout=600
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+META=16			# first block of the metadata area: geometry.h
+REGION=1024		# blocks
+put() { dd if=/dev/shm/data of="$VOL" bs=4k seek="$1" skip="$1" count="${2:-1}" oflag=direct,dsync conv=notrunc status=none; }
+same() { dd if="$VOL" bs=4k iflag=direct skip="$1" count="${2:-1}" status=none | cmp -i 0:$(($1 * 4096)) -n $((${2:-1} * 4096)) - /dev/shm/data; }
+
+vol_drives 64 256
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M --mirror none
+vol_up
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
+put 0 $((2 * REGION))
+vol_message checkpoint
+
+# a block of region 1 is in the journal, its page cannot be read
+head -c 4096 /dev/urandom | dd of=/dev/shm/data bs=4k seek=$((REGION + 7)) conv=notrunc status=none
+put $((REGION + 7))
+vol_cut
+dd if=/dev/mapper/fast of=/dev/shm/meta bs=1M count=32 iflag=direct status=none
+while read -r block; do drive fast error add read $((block * 8)) 8; done < <(
+	python3 - /dev/shm/meta "$META" <<- 'PYTHON'
+		import os, struct, sys
+		disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
+		for block in range(meta, meta + 4096):
+		    page = os.pread(disk, 4096, block * 4096)
+		    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
+		    if magic == 0x50414d54 and index == 1:
+		        print(block)
+	PYTHON
+)
+klog_allow 'drive fast'
+klog_expect 'number 1 at meta block .*: the drive of copy 0 cannot be read'
+klog_expect 'no checkpoint has succeeded for a minute .*: the volume is read-only'
+vol_up commit_ms=100
+vol_message checkpoint 2> /dev/null || true
+for ((n = 0; n < 90; n++)); do
+	[ "$(vol_get mode)" = write ] || break
+	put $((n % 100))
+	sleep 1
+done
+check_eq "mode" "$(vol_get mode)" read-only
+[ $n -ge 30 ] || die "read-only after $n s: a drive may be away for a moment"
+expect_fail 'Input/output error|Read-only' put 5
+same 0 100
+expect_fail 'Input/output error' same $((REGION + 7))
+vol_down
+drive fast error clear
+vol_up
+check_eq "mode" "$(vol_get mode)" write
+same 0 $((2 * REGION))
+vol_down
+vol_check
+pass "read-only after $n s, nothing lost"
