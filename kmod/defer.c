@@ -90,9 +90,14 @@ static int unpack_piece(struct terrace *tr, struct bio *bio, struct tr_io *io,
 			const struct tr_pack_ref *ref, u32 nr)
 {
 	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
-	u32 ahead = bio->bi_iter.bi_size == nr * TERRACE_BLOCK_BYTES ? tr_io_of(bio)->ahead : 0;
-	int err = tr_unpack_bio(tr, bio, ref, block & (TERRACE_REGION_BLOCKS - 1), nr, ahead);
+	u32 i = block & (TERRACE_REGION_BLOCKS - 1), ahead = tr_io_of(bio)->ahead;
+	int err;
 
+	if (tr_io_of(bio)->bulk)
+		err = tr_unpack_bulk(tr, bio, ref, i, nr, ahead, io->epoch);
+	else
+		err = tr_unpack_bio(tr, bio, ref, i, nr,
+				    bio->bi_iter.bi_size == nr * TERRACE_BLOCK_BYTES ? ahead : 0);
 	tr_io_end(io, errno_to_blk_status(err));
 	if (!err)
 		bio_advance(bio, nr * TERRACE_BLOCK_BYTES);
@@ -152,6 +157,8 @@ static int step(struct terrace *tr, struct bio *bio)
 		zero_piece(bio, nr);
 		return 0;
 	case TR_PACKED:
+		if (tr_io_of(bio)->bulk)
+			nr = min(nr, TR_BULK_MOST);
 		tr_count_packed(tr, &io);
 		tr_sense(tr, bio, block, nr, TERRACE_OP_READ,
 			 tr_where(tr, io.tier) | TERRACE_WHERE_PACKED | TERRACE_WHERE_SLOW);
@@ -225,6 +232,7 @@ void tr_rescue(struct terrace *tr, struct bio *bio)
 
 	io->rescue = true;
 	io->ahead = 0;
+	io->bulk = false;
 	bio->bi_iter = io->iter;
 	bio->bi_status = BLK_STS_OK;
 	walk_later(tr, bio);

@@ -310,10 +310,12 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
  * again, since only the front of a bio had one place, ends where the stream
  * does: it was counted, and belongs to what its front belonged to.
  */
-static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr)
+static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr, bool *bulk)
 {
 	struct tr_streams *streams = get_cpu_ptr(all);
 	u32 k, blocks = nr;
+
+	*bulk = nr >= TR_BULK_BLOCKS;
 
 	for (k = 0; k < TR_STREAMS; k++) {
 		struct tr_stream *stream = &streams->stream[k];
@@ -325,9 +327,12 @@ static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr)
 			continue;
 		}
 		blocks = stream->nr;
+		*bulk = stream->bulk |= *bulk;
 		goto out;
 	}
-	streams->stream[streams->hand] = (struct tr_stream){ .next = block + nr, .nr = nr };
+	streams->stream[streams->hand] = (struct tr_stream){
+		.next = block + nr, .nr = nr, .bulk = *bulk,
+	};
 	streams->hand = (streams->hand + 1) % TR_STREAMS;
 out:
 	put_cpu_ptr(all);
@@ -338,23 +343,24 @@ out:
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
 {
 	u32 threshold = tr_tune(tr, TR_TUNE_STREAM_KB) / (TERRACE_BLOCK_BYTES / 1024);
+	bool bulk;
 
 	return threshold && tr->stream_tier < tr->nr_tiers &&
-	       stream_blocks(tr->streams, block, nr) >= threshold;
+	       stream_blocks(tr->streams, block, nr, &bulk) >= threshold;
 }
 
 /*
  * Behind a read that goes on where others ended: twice what has been read in order. Others, and
  * not one, for device-mapper makes two of a read that goes beyond its region.
  */
-static u16 ahead_of(struct terrace *tr, u64 block, u32 nr)
+static void see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
 {
-	u32 most = tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024), blocks;
+	u32 most = tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024);
+	u32 blocks = stream_blocks(tr->read_streams, block, nr, &io->bulk);
 
-	if (!most || !tr_tune(tr, TR_TUNE_CACHE_MB))
-		return 0;
-	blocks = stream_blocks(tr->read_streams, block, nr);
-	return blocks > 2 * nr ? min(2 * blocks, most) : 0;
+	if (!tr_tune(tr, TR_TUNE_CACHE_MB))
+		most = 0;
+	io->ahead = blocks > 2 * nr ? min(2 * blocks, most) : 0;
 }
 
 /* Hinted or pinned so that new writes go past the fast tiers. */
@@ -459,7 +465,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	case TR_PACKED:
-		io->ahead = ahead_of(tr, block, 1);
+		see_stream(tr, io, block, 1);
 		if (packed(tr, bio, &ref, block))
 			return DM_MAPIO_SUBMITTED;
 		tr_io_end(io, BLK_STS_OK);
@@ -467,7 +473,8 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	default:
 		this_cpu_inc(tr->stats->deferred);
 		io->stream = how & TR_HOW_STREAM;
-		io->ahead = how & TR_HOW_WRITE ? 0 : ahead_of(tr, block, all);
+		if (!(how & TR_HOW_WRITE))
+			see_stream(tr, io, block, all);
 		io->thread = current->pid;
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;

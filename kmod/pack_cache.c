@@ -219,13 +219,16 @@ static unsigned long shrink_count(struct shrinker *shrinker, struct shrink_contr
 {
 	struct tr_packing *packing = tr_shrinker_data(shrinker, struct tr_packing);
 
-	return READ_ONCE(packing->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+	return (READ_ONCE(packing->bytes) + tr_stretches_bytes(packing)) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
 static unsigned long shrink_scan(struct shrinker *shrinker, struct shrink_control *ask)
 {
 	struct tr_packing *packing = tr_shrinker_data(shrinker, struct tr_packing);
-	u64 freed = tr_indexes_evict(packing->tr, (u64)ask->nr_to_scan << PAGE_SHIFT);
+	u64 freed = tr_stretches_forget(packing->tr), wanted = (u64)ask->nr_to_scan << PAGE_SHIFT;
+
+	if (freed < wanted)
+		freed += tr_indexes_evict(packing->tr, wanted - freed);
 
 	return freed >> PAGE_SHIFT ?: SHRINK_STOP;
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside of pack_cache.c, unpack.c, cold.c and promotion.c. */
+/* Inside of pack_cache.c, stretch.c, unpack.c, cold.c and promotion.c. */
 #ifndef DM_TERRACE_PACKING_H
 #define DM_TERRACE_PACKING_H
 
+#include <linux/hashtable.h>
 #include <linux/shrinker.h>
 
 #include "packs.h"
+
+#define TR_STRETCH_BYTES	(128u << 10)
+#define TR_STRETCHES_HELD	10		/* 1 MiB that does not shrink, anywhere */
+#define TR_STRETCH_HASH_BITS	6
 
 struct tr_packing {
 	struct terrace *tr;
@@ -18,6 +23,9 @@ struct tr_packing {
 	struct list_head idle;		/* unpackers */
 	u32 nr_unpackers, max_unpackers;
 	wait_queue_head_t wait;
+	DECLARE_HASHTABLE(stretch_table, TR_STRETCH_HASH_BITS);
+	struct list_head stretches, idle_stretches;
+	u32 nr_stretches, nr_idle_stretches;
 	struct tr_promotion *promotion;
 #ifdef TR_SHRINKER_OWN
 	struct shrinker own;
@@ -26,6 +34,30 @@ struct tr_packing {
 };
 
 void tr_indexes_init(struct tr_packing *packing);
+
+/* --- stretch.c: large reads of packs, piece by aligned piece ------------------------- */
+
+struct tr_stretch;
+
+struct tr_stretches {			/* that a reader uses */
+	u32 first, nr;
+	struct tr_stretch *at[TR_STRETCHES_HELD];
+};
+
+/*
+ * Asks the drive for bytes [@from, @to) of @ref's run, and @ahead more: for what is not there
+ * and not asked for by others. The caller counts in @epoch of the pack's tier. @held gets
+ * those that could be had; wait, and put, when done. Sleeps for memory only.
+ */
+void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u8 epoch, u32 from, u32 to,
+		      u32 ahead, struct tr_stretches *held);
+void tr_stretches_wait(const struct tr_stretches *held);
+/* These bytes of the run, if they were read: where they lie, or put together in @aside. */
+const void *tr_stretches_data(const struct tr_stretches *held, u32 offset, u32 length, void *aside);
+/* @passed: who reads in order needs nothing in front of this byte any more. */
+void tr_stretches_put(struct terrace *tr, struct tr_stretches *held, u32 passed);
+u64 tr_stretches_bytes(const struct tr_packing *packing);
+void tr_stretches_init(struct tr_packing *packing);
 
 /* A reader's work area. */
 struct tr_unpacker {

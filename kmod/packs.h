@@ -93,6 +93,8 @@ struct tr_cached;
  */
 struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool plain, u32 bytes,
 				    bool *hot);
+/* Is there anything of it? May be wrong a moment later. */
+bool tr_promotion_peek(struct terrace *tr, u64 id, u32 block);
 void tr_cached_put(struct terrace *tr, struct tr_cached *entry);
 const void *tr_cached_data(const struct tr_cached *entry);
 /* Keeps a copy, if it can. Whoever calls it looks then whether the blocks are
@@ -141,6 +143,14 @@ bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref
  */
 int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
 		  u32 ahead);
+/* The same for a large read, or one of a stream of such, which counts in @epoch: by stretches. */
+#define TR_BULK_BLOCKS	32u		/* from which on a read is large */
+#define TR_BULK_MOST	256u		/* at once */
+int tr_unpack_bulk(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
+		   u32 ahead, u8 epoch);
+u64 tr_stretches_forget(struct terrace *tr);	/* what nobody uses; bytes */
+/* What large reads asked for ahead has come, and is forgotten. Nobody reads any more. */
+void tr_stretches_quiesce(struct terrace *tr);
 
 /* --- cold.c: one block whose index is in memory --------------------------------- */
 

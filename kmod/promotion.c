@@ -235,6 +235,14 @@ struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool 
 	return entry;
 }
 
+bool tr_promotion_peek(struct terrace *tr, u64 id, u32 block)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+
+	return (READ_ONCE(cache->bytes[0]) && xa_load(&cache->table, key(id, block, false))) ||
+	       (READ_ONCE(cache->bytes[1]) && xa_load(&cache->table, key(id, block, true)));
+}
+
 void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns)
 {
 	struct tr_bypass_epoch *epoch = &tr->packing->promotion->epoch;

@@ -29,6 +29,7 @@
  *   tier->lock irq    a tier's free space, runs, open shelf, chunk bitmaps
  *   promotion->lock irq  the promotion cache (promotion.c); in region->lock
  *   flight_lock       orders in flight at each tier, their idle memory
+ *   packing->lock     indexes, work areas and stretches of packs' readers
  * Those of the control device are in Documentation/locking.md.
  * Readers of the map take none of them: rcu_read_lock and the region's
  * sequence counter.
@@ -182,6 +183,7 @@ struct tr_io {
 	struct tr_io *parent;	/* pieces only */
 	atomic_t pending;	/* parents: pieces under way */
 	blk_status_t status;
+	bool bulk;		/* deferred reads: large, or of a stream of such */
 	u16 ahead;		/* deferred reads: blocks behind them that will be wanted next */
 	struct terrace *tr;
 	struct work_struct work;
@@ -355,6 +357,7 @@ void tr_throttle_update(struct terrace *tr);	/* room has changed */
 struct tr_stream {
 	u64 next;
 	u32 nr;
+	bool bulk;		/* there was a large one among them */
 };
 
 struct tr_streams {

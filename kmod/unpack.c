@@ -152,6 +152,8 @@ struct unpack {
 	u64 todo[TR_LEAF_WORDS];
 	u64 near[TR_LEAF_WORDS];	/* those and others, read along where they lie behind */
 	bool ahead;			/* there are others */
+	const struct tr_stretches *held;	/* NULL: no large read */
+	const void *stored;		/* of the cluster at hand */
 };
 
 static bool todo(const struct unpack *u, u32 i)
@@ -220,6 +222,13 @@ static int fetch(struct unpack *u, const struct tr_pack_where *where, u32 i, con
 	struct tr_unpacker *unpacker = u->unpacker;
 	int err = 0;
 
+	if (u->held) {
+		*stored = tr_stretches_data(u->held, where->offset, where->length, unpacker->stored);
+		if (*stored == unpacker->stored)
+			unpacker->to = 0;	/* no run is there any more */
+		if (*stored)
+			return 0;
+	}
 	if (where->offset < unpacker->from || where->offset + where->length > unpacker->to)
 		err = read_run(u, where->offset, span_end(u, where, i));
 	if (err && u->ahead) {
@@ -299,7 +308,7 @@ static void give_plain(struct unpack *u, tr_unpacked_fn fn, void *context)
 static int fetch_decoded(struct unpack *u, const struct tr_pack_where *where, u32 i, u32 wanted,
 			 struct tr_cached **entry, bool *hot)
 {
-	const void *stored;
+	const void *stored = NULL;
 	u64 began;
 	int err = 0;
 
@@ -313,6 +322,7 @@ static int fetch_decoded(struct unpack *u, const struct tr_pack_where *where, u3
 	}
 	if (err)
 		return err;
+	u->stored = stored;
 	began = ktime_get_ns();
 	err = tr_pack_decode(u->index, where, stored, u->unpacker->cluster, u->ops,
 			     u->unpacker->codec);
@@ -363,8 +373,7 @@ static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *cont
 	/* Of a raw cluster one block was read, of others their beginning. */
 	if (!entry && u->use == KEEP_IN_CACHE)
 		tr_unpack_keep(u->tr, u->ref, where.raw ? &block[from] : block, to - from, false,
-			       u->unpacker->stored + (where.offset - u->unpacker->from),
-			       where.length);
+			       u->stored, where.length);
 	if (entry)
 		tr_cached_put(u->tr, entry);
 	return 0;
@@ -395,12 +404,12 @@ static void keep_ahead(struct unpack *u, u32 i, u32 end)
 	}
 }
 
-/* @ahead: so many blocks behind the last one may be read along. */
+/* @ahead: so many blocks behind the last one may be read along. @held: what was read already. */
 static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask, u32 ahead,
-		  enum use use, struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context,
-		  u32 *bad)
+		  enum use use, const struct tr_stretches *held, struct tr_unpacker *unpacker,
+		  tr_unpacked_fn fn, void *context, u32 *bad)
 {
-	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use };
+	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use, .held = held };
 	u32 last = find_last_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
 	struct tr_index *index;
 	struct tr_pack_head head;
@@ -450,13 +459,13 @@ int tr_unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask
 	      struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
 {
 	/* An order's blocks will not be read from here again. */
-	return unpack(tr, ref, mask, 0, USE_CACHE, unpacker, fn, context, bad);
+	return unpack(tr, ref, mask, 0, USE_CACHE, NULL, unpacker, fn, context, bad);
 }
 
 int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask,
 		    struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad)
 {
-	return unpack(tr, ref, mask, 0, FROM_DRIVE, unpacker, fn, context, bad);
+	return unpack(tr, ref, mask, 0, FROM_DRIVE, NULL, unpacker, fn, context, bad);
 }
 
 /* --- for a bio ------------------------------------------------------------------------ */
@@ -490,8 +499,8 @@ void tr_unpack_copy(struct bio *bio, const void *data)
 	copy_to_bio(&to, 0, data);
 }
 
-int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
-		  u32 ahead)
+static int unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i,
+		      u32 n, u32 ahead, enum use use, const struct tr_stretches *held)
 {
 	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	struct to_bio to = { .bio = bio, .first = i };
@@ -500,9 +509,89 @@ int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref 
 	int err;
 
 	bitmap_set((unsigned long *)mask, i, n);
-	err = unpack(tr, ref, mask, ahead, KEEP_IN_CACHE, unpacker, copy_to_bio, &to, &bad);
+	err = unpack(tr, ref, mask, ahead, use, held, unpacker, copy_to_bio, &to, &bad);
 	tr_unpacker_put(tr, unpacker);
 	return err ? -EIO : 0;
+}
+
+int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
+		  u32 ahead)
+{
+	return unpack_bio(tr, bio, ref, i, n, ahead, KEEP_IN_CACHE, NULL);
+}
+
+/* Bytes of the run that blocks @i .. @i + @n - 1 take, but for what memory has of them at either
+ * end. False: it has all.
+ */
+static bool span_of(struct terrace *tr, const struct tr_pack_ref *ref, const void *index, u32 i, u32 n,
+		    u32 *from, u32 *to)
+{
+	struct tr_pack_where where;
+
+	for (; n && tr_promotion_peek(tr, ref->id, i); n--)
+		i++;
+	while (n && tr_promotion_peek(tr, ref->id, i + n - 1))
+		n--;
+	if (!n || !tr_pack_find(index, i, &where))
+		return false;
+	*from = where.offset;
+	if (!tr_pack_find(index, i + n - 1, &where))
+		return false;
+	if (!where.raw)
+		tr_pack_cluster(index, where.cluster, &where);
+	*to = where.offset + where.length;
+	return *from < *to;
+}
+
+/* What of the run the bio will need behind @to, if its blocks from @i on are read from there, and
+ * @ahead blocks. Between them others may lie elsewhere.
+ */
+static u32 bytes_ahead(const struct bio *bio, const void *index, u32 i, u32 n, u32 to, u32 ahead)
+{
+	u32 last = min_t(u32, i + bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES, TERRACE_REGION_BLOCKS);
+	struct tr_pack_where where;
+
+	while (--last >= i + n)
+		if (tr_pack_find(index, last, &where))
+			return max(where.offset + where.length, to) - to + ahead * TERRACE_BLOCK_BYTES;
+	return ahead * TERRACE_BLOCK_BYTES;
+}
+
+/* What who has read up to @to needs nothing in front of: behind the last block there is nothing. */
+static u32 passed(const void *index, u32 to)
+{
+	struct tr_pack_head head;
+
+	tr_pack_head(index, &head);
+	return to < tr_pack_header_blocks(head.bytes) * TERRACE_BLOCK_BYTES + head.payload_bytes ? to :
+		U32_MAX;
+}
+
+/* No work area is held while the drive reads: there are few. */
+int tr_unpack_bulk(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
+		   u32 ahead, u8 epoch)
+{
+	struct tr_index *index = tr_index_get(tr, ref);
+	struct tr_stretches held = {};
+	u64 began = ktime_get_ns();
+	u32 from, to, end = 0;
+	int err;
+
+	/* One that cannot be read is reported further on. */
+	if (!IS_ERR(index) && span_of(tr, ref, index->data, i, n, &from, &to)) {
+		tr_stretches_get(tr, ref, epoch, from, to,
+				 bytes_ahead(bio, index->data, i, n, to, ahead), &held);
+		end = passed(index->data, to);
+	}
+	if (!IS_ERR(index))
+		tr_index_put(tr, index);
+	tr_stretches_wait(&held);
+	if (held.nr)
+		tr_promotion_spent(tr, false, div_u64(ktime_get_ns() - began, n));
+	/* A stream would drive all else out of the cache, and come back to none of it. */
+	err = unpack_bio(tr, bio, ref, i, n, 0, ahead ? USE_CACHE : KEEP_IN_CACHE, &held);
+	tr_stretches_put(tr, &held, end);
+	return err;
 }
 
 bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i)
@@ -536,6 +625,7 @@ int tr_packing_init(struct terrace *tr)
 	xa_init(&packing->indexes);
 	INIT_LIST_HEAD(&packing->lru);
 	INIT_LIST_HEAD(&packing->idle);
+	tr_stretches_init(packing);
 	init_waitqueue_head(&packing->wait);
 	packing->tr = tr;
 	packing->max_unpackers = clamp(2 * num_online_cpus(), 2u, 64u);
@@ -554,6 +644,7 @@ void tr_packing_exit(struct terrace *tr)
 		return;
 	tr_promotion_exit(tr);
 	tr_shrinker_end(tr->packing->shrinker);
+	tr_stretches_quiesce(tr);
 	tr_indexes_evict(tr, U64_MAX);
 	xa_destroy(&tr->packing->indexes);
 	list_for_each_entry_safe(unpacker, next, &tr->packing->idle, list)

@@ -34,6 +34,7 @@ static void tick_fn(struct work_struct *work)
 	tr_moves_forget(tr);
 	tr_orders_forget(tr);
 	tr_unpackers_forget(tr);
+	tr_stretches_forget(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
@@ -47,6 +48,8 @@ void tr_memory_keep(struct terrace *tr, s64 spare)
 	s64 target = tr_memory_limit(tr) - spare, over;
 
 	over = atomic64_read(&tr->memory) - target;
+	if (over > 0)
+		over -= tr_stretches_forget(tr);
 	if (over > 0)
 		tr_promotion_evict(tr, over / 2);
 	over = atomic64_read(&tr->memory) - target;
@@ -374,6 +377,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	flush_work(&tr->refill_work);
 	flush_work(&tr->evict_work);
 	cancel_work_sync(&tr->sweep_work);
+	tr_stretches_quiesce(tr);
 	if (tr_writable(tr)) {
 		flush_work(&tr->discard_work);
 		tr_checkpoint(tr, true);

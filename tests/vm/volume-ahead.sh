@@ -58,6 +58,32 @@ vol_message set ahead_kb=32
 reads 114 124 "a block and eight ahead" in_order 0
 pass "in order: ahead, else not"
 
+# Large reads: what a drive is asked for does not overlap. 4 MiB and the header are 33 pieces of 128 KiB.
+for cache in 64 0; do
+	large() { forget; vol_message set cache_mb=$cache; reads "$3" 33 "region $1 in pieces of $2, cache_mb=$cache" in_order "$1" "$2"; }
+	large 2 1M 33
+	large 2 128k 33
+	large 2 4M 33
+	large 0 1M 1
+	large 1 1M 1
+done
+vol_message set cache_mb=64
+vol_message set ahead_kb=256
+for ((k = 0; k < 4; k++)); do
+	for ((job = 0; job < 4; job++)); do in_order $(((k + job) % 4)) $((64 << (job + k) % 5))k & jobs[job]=$!; done
+	for job in "${jobs[@]}"; do wait "$job" || die "data differ with several readers"; done
+done
+pass "large reads"
+
+# Somebody writes where a large reader will be.
+forget
+dd if="$VOL" of=/dev/null bs=1M skip=8 count=2 iflag=direct status=none
+dd if=/dev/urandom of=/dev/shm/new bs=4k count=16 status=none
+dd if=/dev/shm/new of="$VOL" bs=4k seek=2580 oflag=direct status=none
+dd if=/dev/shm/new of=$DATA bs=4k seek=2580 conv=notrunc status=none
+in_order 2 1M || die "data differ after blocks ahead of a large read were overwritten"
+in_order 2 256k || die "data differ after blocks ahead of a large read were overwritten"
+
 # what was read ahead is not what comes to be read
 forget
 vol_message set ahead_kb=256
@@ -97,8 +123,15 @@ for ((k = 150; k < 260; k++)); do
 	fi
 done
 check_eq "blocks that cannot be read" "${bad# }" 200
+# Of large reads the one fails that has it.
+for ((k = 0, bad = 0; k < 16; k++)); do
+	dd if="$VOL" of=/dev/shm/got bs=256k skip=$((48 + k)) count=1 iflag=direct status=none 2> /dev/null || { bad=$((bad + 1)); continue; }
+	cmp /dev/shm/got <(dd if=$DATA bs=256k skip=$((48 + k)) count=1 status=none) || die "piece $k differs"
+done
+check_eq "large reads that fail" $bad 1
 drive slow error clear
 in_order 3 || die "data differ after the drive got well"
+in_order 3 1M || die "data differ after the drive got well"
 pass "a bad sector ahead fails its own block only"
 
 # indexes are given back to who needs memory
