@@ -36,6 +36,24 @@ static void fill_tier__f(struct tr_region *region, u32 t, struct terrace_region 
 	}
 }
 
+/* Blocks on shelves that lie one behind the other, whatever blocks between them are elsewhere. */
+static u64 loose_runs__f(const struct terrace *tr, const struct tr_region *region)
+{
+	u64 place, behind = TR_NO_PLACE, runs = 0;
+	u32 i, n;
+
+	lockdep_assert_held(&region->lock);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		if (place == TR_NO_PLACE ||
+		    tr->tier[tr_place_tier(place)].kind != TERRACE_KIND_SHELVES)
+			continue;
+		runs += place != behind;
+		behind = tr_place_add(place, n);
+	}
+	return runs;
+}
+
 static void fill_packs(struct terrace_region *out, const struct tr_packs *packs)
 {
 	u32 k;
@@ -59,7 +77,7 @@ static void fill_codecs(struct terrace *tr, struct terrace_region *out)
 }
 
 static void fill_everywhere__f(struct terrace *tr, struct tr_region *region,
-			       struct terrace_region *out)
+			       const struct terrace_regions *ask, struct terrace_region *out)
 {
 	struct tr_packs *packs = tr_region_packs(region);
 
@@ -69,6 +87,8 @@ static void fill_everywhere__f(struct terrace *tr, struct tr_region *region,
 	if (packs)
 		tr_packs_mask(packs, out->packed);
 	fill_packs(out, packs);
+	if (ask->flags & TERRACE_REGIONS_RUNS)
+		out->copies = loose_runs__f(tr, region);
 }
 
 static void fill_region(struct terrace *tr, u64 number, const struct terrace_regions *ask,
@@ -88,7 +108,7 @@ static void fill_region(struct terrace *tr, u64 number, const struct terrace_reg
 	if (ask->flags & TERRACE_REGIONS_TIER)
 		fill_tier__f(region, ask->tier, out);
 	else
-		fill_everywhere__f(tr, region, out);
+		fill_everywhere__f(tr, region, ask, out);
 	spin_unlock_irq(&region->lock);
 	tr_region_put(region);
 	if (!(ask->flags & TERRACE_REGIONS_TIER))
@@ -105,7 +125,8 @@ int tr_query_regions(struct terrace *tr, void __user *arg)
 
 	if (copy_from_user(&ask, arg, sizeof(ask)))
 		return -EFAULT;
-	if (ask.flags & ~TERRACE_REGIONS_TIER || ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
+	if ((ask.flags && ask.flags != TERRACE_REGIONS_TIER && ask.flags != TERRACE_REGIONS_RUNS) ||
+	    ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
 		return -EINVAL;
 	if (ask.flags & TERRACE_REGIONS_TIER ? ask.tier >= tr->nr_tiers : ask.tier)
 		return -EINVAL;

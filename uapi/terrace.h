@@ -105,7 +105,9 @@
  * pages; up to 256 at once. With flag TIER it says what is on `tier`: `fast`
  * are the blocks that have their place there, `packed` those that are live in
  * packs there, nr_packs counts these packs, and `copies` the indexes of packs
- * that have a copy there.
+ * that have a copy there. With flag RUNS instead `copies` counts the runs in
+ * which its loose blocks lie on shelves: how often who reads them in order
+ * must go elsewhere.
  *
  * A TIER THAT IS TO BE LEFT. While the tunable avoid_tiers has the bit of a
  * tier, nothing new goes there as long as another has room: no write, no index
@@ -165,6 +167,7 @@
 #define TERRACE_FEATURE_EVENTS		(1ull << 5)
 #define TERRACE_FEATURE_CLAIM		(1ull << 6)
 #define TERRACE_FEATURE_AVOID		(1ull << 7)	/* avoid_tiers, TERRACE_REGIONS_TIER */
+#define TERRACE_FEATURE_RUNS		(1ull << 8)	/* TERRACE_REGIONS_RUNS */
 
 struct terrace_hello {
 	__u32	bytes;				/*   0: in: of this structure */
@@ -321,10 +324,11 @@ struct terrace_region {
 	__u16	pack_live[8];			/* 408: live blocks */
 	__u16	pack_blocks[8];			/* 424: of the run on the shelf */
 	__u64	pack_id[8];			/* 440 */
-	__u64	copies;				/* 504: 0 without TIER */
+	__u64	copies;				/* 504: TIER; RUNS: runs; else 0 */
 };						/* 512 */
 
 #define TERRACE_REGIONS_TIER		(1u << 0)
+#define TERRACE_REGIONS_RUNS		(1u << 1)
 
 struct terrace_regions {
 	__u64	first;				/*   0: region */

@@ -307,6 +307,7 @@ static int device_regions(struct port *port, uint64_t first, uint32_t nr, struct
 {
 	struct terrace_regions ask = {
 		.first = first, .nr = nr, .region_bytes = sizeof(*out), .regions = (uintptr_t)out,
+		.flags = device_of(port)->hello.features & TERRACE_FEATURE_RUNS ? TERRACE_REGIONS_RUNS : 0,
 	};
 
 	return ioctl(device_of(port)->fd, TERRACE_IOC_REGIONS, &ask) ? -errno : (int)ask.nr;

@@ -169,13 +169,14 @@ int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct u
 	return 0;
 }
 
-int book_loose(struct port *port, uint64_t region, struct upmask *loose)
+int book_loose(struct port *port, uint64_t region, struct upmask *loose, uint32_t *runs)
 {
 	struct terrace_region r;
 	int err = exactly(port, region, &r);
 
 	if (err)
 		return err;
+	*runs = (uint32_t)r.copies;
 	copy(loose, r.present);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
 		loose->bits[w] &= ~r.fast[w];

@@ -58,7 +58,7 @@ enum port_where book_where(struct book *b, struct port *port, uint64_t block);
 
 /* Exact masks: on the fast tier; below with a copy to promote from.  0 or -errno. */
 int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct upmask *slow);
-/* At a place that is not fast: loose, where the tier below has shelves. */
-int book_loose(struct port *port, uint64_t region, struct upmask *loose);
+/* At a place that is not fast: loose, where the tier below has shelves; there in so many runs (0: not told). */
+int book_loose(struct port *port, uint64_t region, struct upmask *loose, uint32_t *runs);
 
 #endif

@@ -124,6 +124,7 @@ struct engine_stats {
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
 	uint64_t packed_loose, loose_left;	/* blocks; regions that do not shrink */
+	uint64_t gathered;		/* regions that lay scattered */
 	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
 	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
@@ -188,6 +189,7 @@ struct engine {
 	uint64_t loose_hand;		/* the next region to look at */
 	struct gain_wait gains[GAIN_WAITS];
 	uint32_t gains_waiting;
+	uint64_t sampling;		/* reads for samples that may not have been counted yet */
 	struct codec_sample gain;	/* what packing gained, learnt from results */
 
 	bool claimed;
@@ -270,6 +272,8 @@ void limits_tick(struct engine *e);
 /* Nobody has used the volume for a while. */
 bool limits_idle(const struct engine *e);
 double limits_read_ns(const struct engine *e, uint32_t tier);
+/* Until its head is elsewhere; 0: it has none. */
+double limits_seek_ns(const struct engine *e, uint32_t tier);
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes);
 
 void threshold_init(struct engine *e);
@@ -295,6 +299,8 @@ void orders_init(struct engine *e);
 /* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */
 struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain);
 bool orders_busy(const struct engine *e, uint64_t region);
+/* Is one of loose blocks under way? */
+bool orders_loose(const struct engine *e);
 /* 0; -EAGAIN: a limit says not now; -EDQUOT: endurance; -EBUSY: too many under way. */
 int orders_give(struct engine *e, const struct plan *plan);
 int orders_send(struct engine *e);

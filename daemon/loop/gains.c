@@ -69,6 +69,7 @@ bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p, 
 	e->gains_waiting++;
 	e->leaving += w->goes_down;
 	e->stats.samples++;
+	e->sampling += PORT_SAMPLE_BLOCKS;
 	return true;
 }
 
@@ -88,8 +89,11 @@ static void collect(struct engine *e)
 	}
 }
 
+/* The one that was asked first: neighbours stay beside each other. */
 struct gain_wait *gains_next(struct engine *e, enum why why)
 {
+	struct gain_wait *first = NULL;
+
 	for (uint32_t i = 0; e->gains_waiting && i < GAIN_WAITS; i++) {
 		struct gain_wait *w = &e->gains[i];
 
@@ -98,10 +102,11 @@ struct gain_wait *gains_next(struct engine *e, enum why why)
 		/* One that no limit let go for so long was chosen for reasons of then. */
 		if (e->now_ns - w->asked_ns >= STALE_NS)
 			gains_done(e, w);
-		else if (w->state == GAIN_THERE || e->now_ns - w->asked_ns >= PATIENCE_NS)
-			return w;
+		else if ((w->state == GAIN_THERE || e->now_ns - w->asked_ns >= PATIENCE_NS) &&
+			 (!first || w->asked_ns < first->asked_ns))
+			first = w;
 	}
-	return NULL;
+	return first;
 }
 
 void gains_tick(struct engine *e)

@@ -13,14 +13,15 @@ static const struct price {
 	const char *class;
 	double read_us;			/* one 4 KiB read */
 	double bytes_per_us;		/* long runs */
+	bool head;			/* that must move to another place */
 } prices[] = {
-	{ "optane", 6, 2400 },
-	{ "nvme", 80, 3000 },
-	{ "csd", 120, 1500 },
-	{ "qlc", 391, 1000 },
-	{ "net", 2000, 100 },
-	{ "hdd", 6600, 150 },
-	{ NULL, 200, 500 },
+	{ "optane", 6, 2400, false },
+	{ "nvme", 80, 3000, false },
+	{ "csd", 120, 1500, false },
+	{ "qlc", 391, 1000, false },
+	{ "net", 2000, 100, false },
+	{ "hdd", 6600, 150, true },
+	{ NULL, 200, 500, false },
 };
 
 static const struct price *price_of(const struct engine *e, uint32_t tier)
@@ -40,6 +41,11 @@ double limits_read_ns(const struct engine *e, uint32_t tier)
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes)
 {
 	return bytes / price_of(e, tier)->bytes_per_us * 1e3;
+}
+
+double limits_seek_ns(const struct engine *e, uint32_t tier)
+{
+	return price_of(e, tier)->head ? limits_read_ns(e, tier) : 0;
 }
 
 bool limits_idle(const struct engine *e)
@@ -178,10 +184,15 @@ void limits_tick(struct engine *e)
 	double seconds = e->now_ns > e->last_ns ? (double)(e->now_ns - e->last_ns) * 1e-9 : 0;
 	uint64_t reads = e->state.reads - e->before.reads, writes = e->state.writes - e->before.writes;
 	uint64_t ops = reads + writes, busy = e->state.busy_ns - e->before.busy_ns;
+	uint64_t own = e->sampling < reads ? e->sampling : reads;
 	double share = brake_step(&e->brake, &e->c.tuning.brake,
 				  ops ? (double)busy / (double)ops / 1e3 : 0, ops, e->under_way > 0);
 
-	e->boost = idle_step(&e->idle, &e->c.tuning.idle, ops, seconds);
+	/* Samples are read like all else, but not by somebody who is disturbed. */
+	e->sampling -= own;
+	if (e->sampling > (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS)
+		e->sampling = (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS;
+	e->boost = idle_step(&e->idle, &e->c.tuning.idle, ops - own, seconds);
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, share * e->boost);
 	pay_endurance(e, seconds);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Regions whose loose blocks are packed (decide/loose.h): by a merge that leaves everything on the
- * fast tiers where it is.  A few are looked at in each tick, in turn.  What a sample says does not
- * shrink is left, and not looked at again until more has come.
+ * fast tiers where it is.  A few are looked at in each tick, in turn: so neighbours come to lie beside
+ * each other.  What a sample says does not shrink is left, and not looked at again until more has come,
+ * unless it lies scattered over a disk.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "loop/engine.h"
 
-#define LOOKS	256u	/* regions a tick */
+#define LOOKS	256u	/* regions a tick ... */
+#define EXACT_LOOKS	16u	/* ... and block by block */
 
 static double quiet_seconds(const struct engine *e, uint64_t region)
 {
@@ -31,28 +33,49 @@ static double mean_coldness(struct engine *e, uint64_t region, const struct upma
 	return sum / nr;
 }
 
+/* What is known of a region's loose blocks. */
+struct loose {
+	struct upmask blocks;
+	uint32_t nr;
+	bool scattered;
+};
+
+static int look(struct engine *e, uint64_t region, struct loose *l)
+{
+	double block_ns = limits_busy_ns(e, e->down, TERRACE_BLOCK_BYTES);
+	uint32_t runs;
+	int err = book_loose(e->port, region, &l->blocks, &runs);
+
+	if (err)
+		return err;
+	l->nr = upmask_count(&l->blocks);
+	l->scattered = limits_idle(e) &&
+		       loose_scattered(&e->c.tuning.loose, l->nr, runs, limits_seek_ns(e, e->down), block_ns);
+	return 0;
+}
+
 static int plan_of(struct engine *e, uint64_t region, const struct codec_sample *sample, struct plan *p,
-		   struct upmask *loose)
+		   struct loose *l)
 {
 	const struct terrace_summary *s = &e->book.summary[region];
 	double gain;
-	uint32_t nr;
 	int err;
 
 	*p = (struct plan){ .region = region, .why = WHY_LOOSE, .mode = TERRACE_MOVE_MERGE };
 	err = book_masks(e->port, region, &p->fast, &p->slow);
 	if (!err)
-		err = book_loose(e->port, region, loose);
+		err = look(e, region, l);
 	if (err)
 		return err;
-	nr = upmask_count(loose);
-	if (nr < e->c.tuning.loose.least)
+	if (!l->scattered && l->nr < e->c.tuning.loose.least)
 		return -ENOENT;
 	p->up = p->fast;
-	p->codec = orders_codec(e, mean_coldness(e, region, loose, nr), sample);
+	p->codec = orders_codec(e, mean_coldness(e, region, &l->blocks, l->nr), sample);
 	gain = sample && sample->lz4 > 1 ? sample->lz4 : e->gain.lz4;
-	p->read_down = ((double)s->packed_blocks + nr) * TERRACE_BLOCK_BYTES;
-	p->write_down = ((double)s->packed_blocks + nr / (gain > 1 ? gain : 1)) * TERRACE_BLOCK_BYTES;
+	if (p->codec.codec == CODEC_NONE)
+		gain = 1;
+	p->read_down = ((double)s->packed_blocks + l->nr) * TERRACE_BLOCK_BYTES;
+	p->write_down = ((double)s->packed_blocks + l->nr / (gain > 1 ? gain : 1)) * TERRACE_BLOCK_BYTES;
 	return 0;
 }
 
@@ -65,17 +88,25 @@ static void leave(struct engine *e, uint64_t region)
 
 static int give(struct engine *e, uint64_t region, const struct codec_sample *sample)
 {
-	struct upmask loose;
+	struct loose l;
 	struct plan p;
-	int err = plan_of(e, region, sample, &p, &loose);
+	int err = plan_of(e, region, sample, &p, &l);
 
 	if (err)
 		return err;
-	if (p.codec.codec == CODEC_NONE) {
+	if (p.codec.codec == CODEC_NONE && !l.scattered) {
 		leave(e, region);
 		return -ENOENT;
 	}
-	return orders_give(e, &p);
+	err = orders_give(e, &p);
+	e->stats.gathered += !err && l.scattered;
+	return err;
+}
+
+/* Of two at once a disk would write the packs as they happen to be ready, not neighbour by neighbour. */
+static bool must_wait(const struct engine *e)
+{
+	return limits_seek_ns(e, e->down) > 0 && orders_loose(e);
 }
 
 /* Those whose samples have come.  False: limits hold them back. */
@@ -83,7 +114,7 @@ static bool sampled(struct engine *e)
 {
 	struct gain_wait *w;
 
-	while ((w = gains_next(e, WHY_LOOSE))) {
+	while (!must_wait(e) && (w = gains_next(e, WHY_LOOSE))) {
 		int err = give(e, w->choice.view.region, w->state == GAIN_THERE && w->known ? &w->gain : NULL);
 
 		if (err == -EAGAIN || err == -EBUSY || err == -EDQUOT)
@@ -93,35 +124,54 @@ static bool sampled(struct engine *e)
 	return true;
 }
 
+static bool is_there(const struct engine *e, uint64_t region)
+{
+	return !orders_busy(e, region) && !gains_busy(e, region);
+}
+
 static bool worth(const struct engine *e, uint64_t region)
 {
-	return !orders_busy(e, region) && !gains_busy(e, region) &&
-	       loose_worth(&e->c.tuning.loose, e->book.summary[region].loose, e->book.left_loose[region],
+	return loose_worth(&e->c.tuning.loose, e->book.summary[region].loose, e->book.left_loose[region],
 			   quiet_seconds(e, region));
+}
+
+/* Too few to be worth packing, but on a disk: are they scattered? */
+static bool may_be_scattered(const struct engine *e, uint64_t region)
+{
+	return limits_seek_ns(e, e->down) > 0 && limits_idle(e) && e->book.summary[region].loose > 1 &&
+	       quiet_seconds(e, region) >= e->c.tuning.loose.quiet_seconds;
 }
 
 void pack_loose(struct engine *e)
 {
 	const struct port_tier *down = &e->state.tier[e->down];
-	uint32_t looks = e->book.regions < LOOKS ? (uint32_t)e->book.regions : LOOKS;
+	uint32_t looks = e->book.regions < LOOKS ? (uint32_t)e->book.regions : LOOKS, exact = EXACT_LOOKS;
 
 	if (down->kind != TERRACE_KIND_SHELVES || !e->book.complete || !sampled(e) ||
 	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks))
 		return;
-	while (looks--) {
+	while (looks-- && exact) {
 		uint64_t region = e->loose_hand;
 		struct choice c = { .view.region = region };
-		struct upmask loose;
+		struct loose l;
 		struct plan p;
 
 		e->loose_hand = (region + 1) % e->book.regions;
-		if (!worth(e, region))
+		if (!is_there(e, region) || !(worth(e, region) || may_be_scattered(e, region)))
 			continue;
-		if (plan_of(e, region, NULL, &p, &loose)) {
+		exact--;
+		if (plan_of(e, region, NULL, &p, &l)) {
 			book_refresh(&e->book, e->port, region);
 			continue;
 		}
-		if (!gains_wait(e, &c, &p, &loose))
+		/* Left once as what does not shrink, and no more has come: it goes on lying in one piece. */
+		if (!worth(e, region) && !l.scattered)
+			continue;
+		if (gains_wait(e, &c, &p, &l.blocks))
+			return;
+		if (must_wait(e))
+			e->loose_hand = region;
+		else
 			give(e, region, NULL);
 		return;		/* one a tick */
 	}

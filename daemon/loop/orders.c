@@ -34,6 +34,14 @@ bool orders_busy(const struct engine *e, uint64_t region)
 	return false;
 }
 
+bool orders_loose(const struct engine *e)
+{
+	for (uint32_t i = 0; e->under_way && i < ENGINE_ORDERS; i++)
+		if (e->order[i].cookie && e->order[i].plan.why == WHY_LOOSE)
+			return true;
+	return false;
+}
+
 static struct order *free_slot(struct engine *e)
 {
 	uint32_t most = e->shape.max_orders < ENGINE_ORDERS ? e->shape.max_orders : ENGINE_ORDERS;

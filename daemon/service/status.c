@@ -69,6 +69,7 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "first_sight_blocks", s->first_sight);
 	number(o, "raced_blocks", s->raced);
 	number(o, "packed_loose_blocks", s->packed_loose);
+	number(o, "gathered_regions", s->gathered);
 	number(o, "loose_regions_left", s->loose_left);
 	number(o, "sampled_regions", s->samples);
 	number(o, "orders_not_packed", s->incompressible);

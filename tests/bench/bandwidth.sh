@@ -127,8 +127,12 @@ steady() {
 
 # ---- scans ----
 
-scan() {	# MB
+# scan MB: bandwidth, and how often the disk was read, and its head moved for it
+scan() {
+	local reads seeks
+	reads=$(drive_get slowd reads) seeks=$(drive_get slowd seeks)
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size="$1"m --iodepth=4 --rw=read
+	echo "# scan: $(($(drive_get slowd reads) - reads)) reads of the disk, $(($(drive_get slowd seeks) - seeks)) seeks" >&2
 	kb_s
 }
 
@@ -153,6 +157,7 @@ scans() {	# WHAT [FIO_ARG...]
 	sleep "${IDLE_S:-120}"
 	aged=$(scan $mapped)
 	figure "blocks that lay loose, and were packed" "$(number packed_loose_blocks)" blocks
+	figure "regions of them that lay scattered" "$(number gathered_regions)" regions
 	bar "scan after $((${IDLE_S:-120})) s idle with terraced, of the fresh one's" $((aged * 1000 / fresh)) o/oo -900
 	daemon_stop
 	vol_down

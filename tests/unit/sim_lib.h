@@ -43,6 +43,8 @@ struct sim {
 	bool samples;		/* what regions hold; odd ones do not shrink */
 	bool mute;		/* ... but no answer ever comes */
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
+	uint16_t runs[64];	/* ... and in so many runs */
+	uint64_t sampled;	/* reads for samples, counted with all others */
 	uint64_t banned, banned_end;	/* these blocks are DEAD: no order raises them */
 	double slow_fill;	/* share of the slow tier in use */
 	const char *slow_class;
@@ -75,7 +77,7 @@ static int sim_state(struct port *port, struct port_state *out)
 	if (s->gone)
 		return -ENODEV;
 	*out = (struct port_state){
-		.nr_tiers = 2, .writable = true, .reads = s->v.reads, .fast_reads = s->v.fast_hits,
+		.nr_tiers = 2, .writable = true, .reads = s->v.reads + s->sampled, .fast_reads = s->v.fast_hits,
 		.writes = s->v.operations - s->v.reads, .busy_ns = (uint64_t)s->busy_ns,
 	};
 	out->tier[0] = (struct port_tier){
@@ -178,6 +180,7 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct te
 		memcpy(out[k].packed, in.packed.bits, sizeof(out[k].packed));
 		memcpy(out[k].present, in.fast.bits, sizeof(out[k].present));
 		sim_loose(s, first + k, &out[k]);
+		out[k].copies = first + k < 64 ? s->runs[first + k] : 0;
 	}
 	return s->gone ? -ENODEV : (int)nr;
 }
@@ -210,6 +213,7 @@ static int sim_sample(struct port *port, uint64_t region, const uint64_t *blocks
 	if (s->nr_asked == 8)
 		return -EBUSY;
 	s->asked[s->nr_asked++] = region;
+	s->sampled += PORT_SAMPLE_BLOCKS;
 	return 0;
 }
 
