@@ -181,7 +181,7 @@ static void cold_end_io(struct bio *bio)
 		if (is_timed(cold))
 			tr_promotion_spent(cold->tr, false, ktime_get_ns() - cold->began);
 	}
-	queue_work(cold->tr->io_wq, &cold->work);
+	queue_work(cold->tr->cold_wq, &cold->work);
 }
 
 /* Adds the sectors that hold the cluster. They do not fit: false. */
@@ -250,7 +250,7 @@ void tr_cold_send(struct tr_cold *cold)
 		/* The index is given back where one may sleep. */
 		if (!cold->entry)
 			cold->bio.bi_status = BLK_STS_RESOURCE;
-		queue_work(cold->tr->io_wq, &cold->work);
+		queue_work(cold->tr->cold_wq, &cold->work);
 		return;
 	}
 	if (is_timed(cold))

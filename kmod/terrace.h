@@ -531,6 +531,7 @@ struct terrace {
 	struct tr_tunes tunes;
 
 	struct workqueue_struct *io_wq;		/* deferred bios; may load pages */
+	struct workqueue_struct *cold_wq;	/* decoding of what cold.c has read; waits for nothing */
 	struct workqueue_struct *commit_wq;	/* ordered: commits */
 	struct workqueue_struct *checkpoint_wq;	/* others wait for checkpoints: not theirs */
 	struct workqueue_struct *order_wq;	/* move orders; wait for commits */

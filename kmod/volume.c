@@ -174,13 +174,15 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 static int init_queues(struct terrace *tr)
 {
 	tr->io_wq = alloc_workqueue("terrace_io", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* Not io_wq: discards that wait there for the journal may wait for the end of a cold read. */
+	tr->cold_wq = alloc_workqueue("terrace_cold", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->commit_wq = alloc_ordered_workqueue("terrace_commit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	tr->checkpoint_wq = alloc_ordered_workqueue("terrace_checkpoint", WQ_MEM_RECLAIM);
 	tr->room_wq = alloc_workqueue("terrace_room", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->meta_wq = alloc_workqueue("terrace_meta", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	tr->order_wq = alloc_workqueue("terrace_order", WQ_UNBOUND, 0);
-	return tr->io_wq && tr->commit_wq && tr->checkpoint_wq && tr->room_wq && tr->meta_wq &&
-	       tr->order_wq ? 0 : -ENOMEM;
+	return tr->io_wq && tr->cold_wq && tr->commit_wq && tr->checkpoint_wq && tr->room_wq &&
+	       tr->meta_wq && tr->order_wq ? 0 : -ENOMEM;
 }
 
 static bool is_read_only(const struct tr_args *args, struct dm_target *ti)
@@ -275,6 +277,8 @@ static void free_volume(struct terrace *tr)
 		cancel_delayed_work_sync(&tr->janitor_again);
 	if (tr->checkpoint_wq)
 		destroy_workqueue(tr->checkpoint_wq);
+	if (tr->cold_wq)
+		destroy_workqueue(tr->cold_wq);
 	if (tr->io_wq)
 		destroy_workqueue(tr->io_wq);
 	if (tr->meta_wq)
