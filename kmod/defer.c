@@ -94,7 +94,7 @@ static int unpack_piece(struct terrace *tr, struct bio *bio, struct tr_io *io,
 	int err;
 
 	if (tr_io_of(bio)->bulk)
-		err = tr_unpack_bulk(tr, bio, ref, i, nr, ahead, io->epoch);
+		err = tr_unpack_bulk(tr, bio, ref, i, nr, ahead);
 	else
 		err = tr_unpack_bio(tr, bio, ref, i, nr,
 				    bio->bi_iter.bi_size == nr * TERRACE_BLOCK_BYTES ? ahead : 0);

@@ -46,10 +46,10 @@ struct tr_stretches {			/* that a reader uses */
 
 /*
  * Asks the drive for bytes [@from, @to) of @ref's run, and @ahead more: for what is not there
- * and not asked for by others. The caller counts in @epoch of the pack's tier. @held gets
+ * and not asked for by others. The caller counts in the epoch of the pack's tier. @held gets
  * those that could be had; wait, and put, when done. Sleeps for memory only.
  */
-void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u8 epoch, u32 from, u32 to,
+void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u32 from, u32 to,
 		      u32 ahead, struct tr_stretches *held);
 void tr_stretches_wait(const struct tr_stretches *held);
 /* These bytes of the run, if they were read: where they lie, or put together in @aside. */

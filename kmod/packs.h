@@ -143,11 +143,11 @@ bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref
  */
 int tr_unpack_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
 		  u32 ahead);
-/* The same for a large read, or one of a stream of such, which counts in @epoch: by stretches. */
+/* The same for a large read, or one of a stream of such, by stretches. */
 #define TR_BULK_BLOCKS	32u		/* from which on a read is large */
 #define TR_BULK_MOST	256u		/* at once */
 int tr_unpack_bulk(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
-		   u32 ahead, u8 epoch);
+		   u32 ahead);
 u64 tr_stretches_forget(struct terrace *tr);	/* what nobody uses; bytes */
 /* What large reads asked for ahead has come, and is forgotten. Nobody reads any more. */
 void tr_stretches_quiesce(struct terrace *tr);

@@ -7,9 +7,10 @@
  * for some more, before waiting for the first. Two readers that need one share it.
  *
  * A pack never changes and no id is given twice, so what a stretch holds is right for whoever
- * the map sends to that pack, and of no use to anybody else. While it is read it counts in the
- * epoch in which its reader was mapped: the run belongs to nobody else before that has ended.
- * What it holds is checked like all that is read, cluster by cluster.
+ * the map sends to that pack, and of no use to anybody else. A stretch does not count in an
+ * epoch (one that is asked for late would disturb the sum that epoch.c waits for): who uses it
+ * does, and as long as there is such a reader the run belongs to nobody else. What was asked for
+ * ahead, of a pack that is dropped meanwhile, may be anything, and nobody comes for it.
  *
  * All this is only help. Where there is no memory, too many are in use, or the drive fails,
  * the reader goes on without (unpack.c), and fails only if that does.
@@ -35,7 +36,7 @@ struct tr_stretch {
 	int err;
 	struct completion done;
 	struct terrace *tr;
-	u8 tier, epoch;
+	u8 tier;
 	void *data;
 	struct bio bio;
 	struct bio_vec vec[MOST_PAGES];
@@ -191,7 +192,6 @@ static void stretch_end_io(struct bio *bio)
 
 	stretch->err = blk_status_to_errno(bio->bi_status);
 	this_cpu_inc(tr->stats->pack_reads);
-	this_cpu_dec(tr->tier[stretch->tier].epoch_cpu->count[stretch->epoch]);
 	complete_all(&stretch->done);	/* last: it may be used for another then */
 }
 
@@ -221,13 +221,11 @@ static void stretch_send(struct terrace *tr, struct tr_stretch *stretch,
 		stretch->number * (TR_STRETCH_BYTES / SECTOR_SIZE);
 	stretch->bio.bi_end_io = stretch_end_io;
 	stretch_pages(&stretch->bio, stretch->data, stretch->bytes);
-	/* Its reader is in there still. */
-	this_cpu_inc(tier->epoch_cpu->count[stretch->epoch]);
 	submit_bio_noacct(&stretch->bio);
 }
 
 static void stretch_begin__f(struct terrace *tr, struct tr_stretch *stretch,
-			     const struct tr_pack_ref *ref, u32 number, u8 epoch)
+			     const struct tr_pack_ref *ref, u32 number)
 {
 	struct tr_packing *packing = tr->packing;
 
@@ -237,7 +235,6 @@ static void stretch_begin__f(struct terrace *tr, struct tr_stretch *stretch,
 	stretch->number = number;
 	stretch->users = 0;
 	stretch->tier = tr_place_tier(ref->place);
-	stretch->epoch = epoch;
 	stretch->bytes = min_t(u32, TR_STRETCH_BYTES,
 			       ref->blocks * TERRACE_BLOCK_BYTES - number * TR_STRETCH_BYTES);
 	stretch->err = 0;
@@ -248,7 +245,7 @@ static void stretch_begin__f(struct terrace *tr, struct tr_stretch *stretch,
 
 /* Finds it or asks the drive for it. @hold: it is the caller's then, until put. */
 static struct tr_stretch *stretch_get(struct terrace *tr, const struct tr_pack_ref *ref, u32 number,
-				      u8 epoch, bool hold)
+				      bool hold)
 {
 	struct tr_packing *packing = tr->packing;
 	struct tr_stretch *stretch, *fresh = NULL;
@@ -266,7 +263,7 @@ static struct tr_stretch *stretch_get(struct terrace *tr, const struct tr_pack_r
 		if (stretch)
 			surplus = give_back__f(packing, fresh);
 		else
-			stretch_begin__f(tr, fresh, ref, number, epoch);
+			stretch_begin__f(tr, fresh, ref, number);
 	}
 	if (stretch) {
 		list_move_tail(&stretch->list, &packing->stretches);
@@ -282,8 +279,8 @@ static struct tr_stretch *stretch_get(struct terrace *tr, const struct tr_pack_r
 	return stretch ?: fresh;
 }
 
-void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u8 epoch, u32 from, u32 to,
-		      u32 ahead, struct tr_stretches *held)
+void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u32 from, u32 to, u32 ahead,
+		      struct tr_stretches *held)
 {
 	u32 run = ref->blocks * TERRACE_BLOCK_BYTES, number;
 
@@ -292,13 +289,13 @@ void tr_stretches_get(struct terrace *tr, const struct tr_pack_ref *ref, u8 epoc
 	held->nr = 0;
 	for (number = held->first; number * TR_STRETCH_BYTES < to && held->nr < TR_STRETCHES_HELD;
 	     number++) {
-		held->at[held->nr] = stretch_get(tr, ref, number, epoch, true);
+		held->at[held->nr] = stretch_get(tr, ref, number, true);
 		if (!held->at[held->nr])
 			break;
 		held->nr++;
 	}
 	to = min(to + ahead, run);
-	while (ahead && number * TR_STRETCH_BYTES < to && stretch_get(tr, ref, number, epoch, false))
+	while (ahead && number * TR_STRETCH_BYTES < to && stretch_get(tr, ref, number, false))
 		number++;
 }
 

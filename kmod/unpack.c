@@ -569,7 +569,7 @@ static u32 passed(const void *index, u32 to)
 
 /* No work area is held while the drive reads: there are few. */
 int tr_unpack_bulk(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n,
-		   u32 ahead, u8 epoch)
+		   u32 ahead)
 {
 	struct tr_index *index = tr_index_get(tr, ref);
 	struct tr_stretches held = {};
@@ -579,7 +579,7 @@ int tr_unpack_bulk(struct terrace *tr, struct bio *bio, const struct tr_pack_ref
 
 	/* One that cannot be read is reported further on. */
 	if (!IS_ERR(index) && span_of(tr, ref, index->data, i, n, &from, &to)) {
-		tr_stretches_get(tr, ref, epoch, from, to,
+		tr_stretches_get(tr, ref, from, to,
 				 bytes_ahead(bio, index->data, i, n, to, ahead), &held);
 		end = passed(index->data, to);
 	}
