@@ -191,7 +191,9 @@ static void stretch_end_io(struct bio *bio)
 	struct terrace *tr = stretch->tr;
 
 	stretch->err = blk_status_to_errno(bio->bi_status);
-	this_cpu_inc(tr->stats->pack_reads);
+	bio_uninit(bio);
+	if (!stretch->err)
+		this_cpu_inc(tr->stats->pack_reads);
 	complete_all(&stretch->done);	/* last: it may be used for another then */
 }
 

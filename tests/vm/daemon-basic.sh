@@ -135,6 +135,21 @@ cmp -n $((12 << 20)) /dev/shm/stream <(dd if="$VOL" bs=1M skip=64 count=12 iflag
 until_ "a decision about loose blocks is explained" logged "decision [0-9]+: merge region 1[678] for loose: .*done"
 pass "$(number packed_loose_blocks) loose blocks packed on the idle volume"
 
+# ---- two streams by turns do not shrink, and lie in sixteen pieces each: they are gathered ----
+dd if=/dev/urandom of=/dev/shm/noise bs=1M count=8 status=none
+gathered=$(number gathered_regions)
+vol_message set stream_kb=256
+for ((k = 0; k < 32; k++)); do
+	piece=$((k % 2 * 16 + k / 2))
+	dd if=/dev/shm/noise of="$VOL" bs=256k skip=$piece seek=$((320 + piece)) count=1 oflag=direct status=none
+done
+vol_message set stream_kb=0
+until_ "scattered regions are gathered" at_least gathered_regions $((gathered + 2))
+all_in_one() { [[ $(from_ram orders /dev/terrace/vol show 20) == *packs=1* && $(from_ram orders /dev/terrace/vol show 21) == *packs=1* ]]; }
+until_ "in a pack each" all_in_one
+cmp /dev/shm/noise <(dd if="$VOL" bs=1M skip=80 count=8 iflag=direct status=none) || die "gathered data differ"
+pass "what lay scattered over a disk was gathered"
+
 mark conf
 # ---- kill -9 in the middle of orders ----
 for round in 1 2; do
