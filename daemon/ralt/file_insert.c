@@ -111,6 +111,20 @@ static int add_young_run(struct ralt *r)
 	return err;
 }
 
+/* Whoever is stopped or killed again and again before a merge has ended leaves run after run. */
+static int make_room(struct ralt *r)
+{
+	int more = 0;
+
+	while (r->run_count == RALT_RUNS_MAX && more >= 0) {
+		if (!r->job.active)
+			more = job_begin_planned(r);
+		if (more >= 0)
+			more = r->job.active ? job_step(r, UINT64_MAX) : -ENOSPC;
+	}
+	return more < 0 ? more : 0;
+}
+
 int store_flush(struct ralt *r)
 {
 	uint32_t accesses = r->buffered;
@@ -120,9 +134,9 @@ int store_flush(struct ralt *r)
 	r->buffered = store_fold(&r->judge, r->buffer, r->buffered);
 	if (!r->buffered)
 		return store_commit(r);
-	if (r->run_count == RALT_RUNS_MAX)
-		return -ENOSPC;
-	err = add_young_run(r);
+	err = make_room(r);
+	if (!err)
+		err = add_young_run(r);
 	if (!err) {
 		r->stats.records_written += r->buffered;
 		r->buffered = 0;

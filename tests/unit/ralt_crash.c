@@ -88,6 +88,26 @@ static void kill_9_loses_no_more_than_the_buffer(void **state)
 	bench_exit(&b);
 }
 
+/* Each stop leaves a run, and may come before a merge has ended: with no room for one more they are merged first. */
+static void stopped_again_and_again_it_works_on(void **state)
+{
+	struct bench b;
+	struct prng p = { 5 };
+
+	(void)state;
+	small(&b);
+	for (uint32_t i = 0; i < RALT_RUNS_MAX + 10; i++) {
+		bench_open(&b);
+		load(&b, &p, 100);
+		assert_int_equal(ralt_close(b.r), 0);
+		assert_int_equal(b.reports[RALT_WRITE_FAILED] + b.reports[RALT_DROPPED], 0);
+	}
+	bench_open(&b);
+	load(&b, &p, 20000);
+	assert_true(hot_known(&b) >= 98);
+	bench_exit(&b);
+}
+
 static int damage(const char *path, uint64_t where, bool cut)
 {
 	struct stat st;
@@ -311,6 +331,7 @@ int main(void)
 		cmocka_unit_test(small_blooms_err_no_more_often),
 		cmocka_unit_test(another_volumes_heat_is_not_used),
 		cmocka_unit_test(kill_9_loses_no_more_than_the_buffer),
+		cmocka_unit_test(stopped_again_and_again_it_works_on),
 		cmocka_unit_test(damaged_files_are_set_aside),
 	};
 
