@@ -129,6 +129,7 @@ struct engine_stats {
 	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
 	uint64_t promoted_dead;
+	uint64_t retained_dead;
 	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
 	uint64_t held_by_budget, held_by_endurance, held_by_governor, held_by_room;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];

@@ -289,6 +289,20 @@ static uint32_t dead_ones(const struct engine *e, const struct plan *p, uint32_t
 	return raised < there ? raised : there;
 }
 
+/* Of what an order has left on the fast tier: dead ones that it was to keep, as far as they still lie there. */
+static uint32_t dead_kept(const struct engine *e, const struct plan *p)
+{
+	struct upmask dead, fast, slow;
+	uint32_t n = 0;
+
+	if (!e->dead->nr || book_masks(e->port, p->region, &fast, &slow))
+		return 0;
+	tails_mask(e->dead, p->region, &dead);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		n += (uint32_t)__builtin_popcountll(dead.bits[w] & p->up.bits[w] & p->fast.bits[w] & fast.bits[w]);
+	return n;
+}
+
 static void count(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
 	struct engine_stats *s = &e->stats;
@@ -306,8 +320,10 @@ static void count(struct engine *e, const struct plan *p, const struct terrace_r
 		s->promoted_as_heirs += r->up;
 	else
 		s->promoted_by_compaction += r->up;
-	if (r->down + r->dropped)
+	if (r->down + r->dropped) {
 		s->retained += p->retained;
+		s->retained_dead += p->retained ? dead_kept(e, p) : 0;
+	}
 	s->done += r->status == TERRACE_RESULT_DONE;
 	s->partly += r->status == TERRACE_RESULT_PARTLY;
 	s->cancelled += r->status == TERRACE_RESULT_CANCELLED;

@@ -25,17 +25,41 @@ read_() {
 		--output-format=json --output=/dev/shm/o.json > /dev/null
 	awk -F'[ ,:]+' '/"iops" :/ { if ($3 > best) best = $3 } END { printf "%.0f\n", best }' /dev/shm/o.json
 }
+# of all its threads, in us: ticks are too coarse for what it takes at rest
+cpu_us() { cat /proc/$daemon/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns / 1000 }'; }
+found() { sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+# moved: blocks that came up or went down so far, and reads of the slow tier that were told
+moved() {
+	answers
+	MOVED=$(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found demoted_blocks) + $(found packed_loose_blocks)))
+	TOLD=$(found slow_reads)
+}
 measure() {	# WHAT
-	local cpu from to reads
-	cpu=$(cpu_ticks) from=$(cut -d' ' -f1 /proc/uptime)
+	local cpu from to reads moved told
+	moved
+	moved=$MOVED told=$TOLD
+	cpu=$(cpu_us) from=$(cut -d' ' -f1 /proc/uptime)
 	reads=$(read_ "$RUN")
-	cpu=$(($(cpu_ticks) - cpu)) to=$(cut -d' ' -f1 /proc/uptime)
+	cpu=$(($(cpu_us) - cpu)) to=$(cut -d' ' -f1 /proc/uptime)
+	moved
 	figure "$1: reads served" "$reads" "a second"
+	figure "$1: slow reads told meanwhile" $((TOLD - told)) ""
+	figure "$1: blocks moved meanwhile" $((MOVED - moved)) ""
 	# of one core, scaled to the rate asked for
-	bar "$1: terraced's CPU, at $IOPS reads a second" "$(awk "BEGIN { printf \"%.0f\", $cpu * 10 / ($to - $from) * $IOPS / $reads }")" "o/oo" 50
+	bar "$1: terraced's CPU, at $IOPS reads a second" "$(awk "BEGIN { printf \"%.0f\", $cpu / 1000 / ($to - $from) * $IOPS / $reads }")" "o/oo" 50
 }
 read_ 1 > /dev/null
 measure "one access in 16"
+# until what the filling left below has come up
+for ((round = 0; round < 20; round++)); do
+	moved
+	before=$MOVED
+	read_ 1 > /dev/null
+	moved
+	[ $((MOVED - before)) -gt 100 ] || break
+done
+figure "rounds until nothing moves" "$round" ""
+measure "one access in 16, nothing moves"
 daemon_stop
 printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n[policy]\nheat_sample = 1\n' > $CONF
 daemon_start

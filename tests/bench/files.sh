@@ -22,6 +22,7 @@
 # when it is opened.
 #
 #	IBIR	dead blocks among those that orders brought up
+#	kept	dead blocks among those that orders left up, when they made room around them
 #	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space, after all of this
 #
 #	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
@@ -191,7 +192,8 @@ variant() {
 	local up
 	up=$(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found promoted_as_heirs_blocks)))
 	GOT[$name.ibir]=$((10000 * $(found promoted_dead_blocks) / (up ? up : 1)))
-	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up; heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
+	GOT[$name.kept]=$((10000 * $(found retained_dead_blocks) / ($(found retained_blocks) + 1)))
+	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up, dead kept $(found retained_dead_blocks) of $(found retained_blocks); heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
 	grep -E 'stop for|go on, as a trial|driver' "$LOG" | sed "s/^/# $name: /" || true
 	daemon_stop
 	umount $M
@@ -210,6 +212,7 @@ for one in "${VARIANTS[@]}"; do
 	figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
 	figure "$one: fast hits before the big compaction" "${GOT[$one.compaction.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.compaction.after]}" "of 10000"
+	figure "$one: dead among what was left up where room was made" "${GOT[$one.kept]}" "of 10000"
 	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
 	if [ "$one" = all ]; then

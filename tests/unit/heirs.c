@@ -153,6 +153,34 @@ static void dead_blocks_that_come_up_are_counted(void **state)
 	}
 }
 
+/* So are those that room is made around because they were hot. */
+static void dead_blocks_that_stay_are_counted(void **state)
+{
+	(void)state;
+	for (int dead = 0; dead <= 1; dead++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint64_t before;
+
+		sim_open(s);
+		sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+		if (dead)
+			engine_dead(&s->e, 0, BLOCKS, true);
+		before = s->e.stats.retained;
+		for (int i = 0; i < 60000; i++) {
+			bool write = i % 4 == 0;
+
+			/* The hot ones are only read: what is written is not dead. */
+			sim_access(s, write ? 2048 + prng_below(&s->prng, BLOCKS - 2048) : prng_below(&s->prng, 2048), write);
+			if (i % 512 == 511)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		assert_true(s->e.stats.retained > before + 100);
+		assert_true(s->e.stats.retained_dead <= s->e.stats.retained - before);
+		assert_true(dead ? s->e.stats.retained_dead > 100 : !s->e.stats.retained_dead);
+		sim_remove(s);
+	}
+}
+
 /* What is born hot and finds no room, or its region being moved, goes up when that is over. */
 static void heirs_wait(void **state)
 {
@@ -187,6 +215,7 @@ int main(void)
 		cmocka_unit_test(outputs_inherit_one_after_the_other),
 		cmocka_unit_test(tails_stay_fast),
 		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
+		cmocka_unit_test(dead_blocks_that_stay_are_counted),
 		cmocka_unit_test(heirs_wait),
 	};
 
