@@ -48,6 +48,7 @@ until_() {
 		sleep 0.2
 	done
 	tail -40 $LOG
+	answers || echo "terraced no longer answers; before:"
 	cat /dev/shm/status
 	die "$what: never"
 }
