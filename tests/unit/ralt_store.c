@@ -4,6 +4,8 @@
  * flushes, merges, evictions, discards and reopening.
  */
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "ralt_lib.h"
 
@@ -423,6 +425,40 @@ static void inherited_heat_is_heat(void **state)
 	bench_exit(&b);
 }
 
+/* A filesystem with room for small runs, and none for what they are merged to: accesses
+ * are dropped when there are as many runs as there may be, never written behind the buffer.
+ */
+static void no_room_for_merges_drops_accesses(void **state)
+{
+	const struct rlimit small = { 120 << 10, RLIM_INFINITY };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct ralt_stats stats;
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1 << 20);
+	b.config.tunables.buffer_records = 4096;
+	bench_open(&b);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (uint64_t block = 0; block < (RALT_RUNS_MAX + 3) * 4096ull; block++) {
+		ralt_insert(b.r, block, ralt_generation(b.r));
+		assert_true(b.r->buffered <= b.r->buffer_limit);
+	}
+	ralt_stats(b.r, &stats);
+	assert_int_equal(b.r->run_count, RALT_RUNS_MAX);
+	assert_true(stats.dropped > 0);
+	assert_true(b.reports[RALT_DROPPED] > 0);
+
+	/* Room again: they are merged, and new accesses are taken. */
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	finish_work(&b);
+	assert_true(b.r->run_count < RALT_RUNS_MAX);
+	touch(&b, 5);
+	bench_exit(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +473,7 @@ int main(void)
 		cmocka_unit_test(quartiles_ascend),
 		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
 		cmocka_unit_test(inherited_heat_is_heat),
+		cmocka_unit_test(no_room_for_merges_drops_accesses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
