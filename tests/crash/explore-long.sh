@@ -4,8 +4,8 @@
 # host: timeout=7200 build=kmod,drive,daemon,oracle,orders,explore long
 #
 # BUDGET= seconds; no seed is begun after that. Counts add up in $OUT/counts, layout
-# by layout, so that an end in the middle has what was done. What has fewer than
-# fifty in the end is listed ("few: RECORD, MODE, STAGE: N").
+# by layout, so that an end in the middle has what was done; COUNTS= goes on with those
+# of another run. What has fewer than fifty in the end is listed ("few: RECORD, MODE, STAGE: N").
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 first=${SEED:-1}
@@ -16,6 +16,7 @@ export SEED LAYOUTS
 unset SHARE
 
 rm -f "$OUT/counts"
+[ ! "${COUNTS:-}" ] || cp "$COUNTS" "$OUT/counts"
 total=0 few=-1
 for ((SEED = first; SECONDS < BUDGET && few != 0; SEED++)); do
 	for LAYOUTS in $all; do
