@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What terraced takes of a CPU and of memory while the volume serves 100,000 reads a second.
 # bench: mode=vtime memory=2G timeout=1200
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
