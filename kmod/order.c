@@ -54,7 +54,8 @@ int tr_order_check(const struct terrace_move *ask)
 	if (packs && (ask->codec > TERRACE_CODEC_ZSTD || ask->shift > TERRACE_PACK_MAX_SHIFT ||
 		      ask->shift & 1))
 		return -EINVAL;
-	if (ask->mode == TERRACE_MOVE_CLEAN && (!tr_bits_none(ask->up) || ask->tier_up))
+	if (ask->mode == TERRACE_MOVE_CLEAN &&
+	    (!tr_bits_none(ask->up) || ask->tier_up || ask->flags & TERRACE_MOVE_ADVISE))
 		return -EINVAL;
 	if ((ask->mode == TERRACE_MOVE_DROP || ask->mode == TERRACE_MOVE_SCRUB) && ask->tier_up)
 		return -EINVAL;
@@ -404,7 +405,12 @@ static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_
 	if (err || tr_bits_none(s->up))
 		return err;
 	up = tr_order_up(tr, s, ask, area, result);
-	return up == -ENOSPC && tr_order_nr_fresh(s) ? 0 : up;
+	/* What else it did counts, and may be what makes room: slots that go down, or back. */
+	if (up == -ENOSPC && (s->made.id || tr_order_nr_fresh(s) || !tr_bits_none(s->drop))) {
+		s->refused = true;
+		return 0;
+	}
+	return up;
 }
 
 /* Everything before the commit. */

@@ -29,7 +29,7 @@ struct tr_order_state {
 	u32 header_bytes, header_blocks;
 	u32 avoid;			/* tiers that are to be left, bits (tunable avoid_tiers) */
 	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
-	bool refused;			/* blocks would go up to one of these */
+	bool refused;			/* blocks stay that were to go up: to one of these, or without a slot */
 	bool merge;
 	struct tr_tier *home;		/* down means there, as they are; NULL: into a pack */
 	bool taken;			/* the made pack became part of the region */
