@@ -161,7 +161,7 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	used = tier->chunks[chunk].used;
 	spin_unlock_irq(&tier->lock);
 	if (open)
-		return -EBUSY;
+		return -ETXTBSY;	/* not what passes while one waits: -EBUSY */
 	if (!used)
 		return -ENOENT;
 	loose = kcalloc(TR_CHUNK_WORDS, sizeof(*loose), GFP_NOIO);

@@ -99,8 +99,8 @@ void tr_workers_flush(struct tr_control *control);
  * NULL; it is only told of orders that were taken. Sleeps.
  */
 int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr_waiter *waiter);
-/* Ends orders that wait: of @client (NULL: of all), given by @files (NULL: by
- * any), with @cookie (0: any). How many.
+/* Ends orders that wait, and tells those to stop that a worker has: of @client
+ * (NULL: of all), given by @files (NULL: by any), with @cookie (0: any). How many.
  */
 u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t files, u64 cookie);
 int tr_consume(struct tr_client *client, u64 tail);

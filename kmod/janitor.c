@@ -331,7 +331,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
 	tr_work_normally();	/* shelves are low: it is in a hurry, whatever went before */
 	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
-	if (moved <= 0 && moved != -EBUSY && moved != -ENOSPC && moved != -ENOMEM) {
+	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM) {
 		/* Owners that cannot be read, or a lost region: leave it alone
 		 * until something in it is freed. What passes by itself is no
 		 * reason: an order at work on one of its regions, no room.

@@ -13,7 +13,7 @@ struct tr_order {
 	struct terrace_move ask;
 	struct terrace_result result;
 	u64 submitted;			/* ktime_get_ns() */
-	bool cancelled;
+	bool cancelled;			/* told to stop: it ends if it has not begun, or waits */
 	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
 	void *owner, *files;		/* file and process that gave it (submit.c) */
 	struct tr_waiter *waiter;

@@ -147,11 +147,26 @@ static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
 	tr_orders_run(tr, again, n);
 }
 
+static void cancelled(struct tr_order *order)
+{
+	memset(&order->result, 0, sizeof(order->result));
+	order->result.cookie = order->ask.cookie;
+	order->result.region = order->ask.region;
+	order->result.mode = order->ask.mode;
+	order->result.bad_block = ~0ull;
+	order->result.status = TERRACE_RESULT_CANCELLED;
+	order->result.error = -ECANCELED;
+}
+
 /* The janitor is busy with its region, or the cleaning of a shelf is. */
 static void wait_for_region(struct tr_control *control, struct tr_order *order)
 {
 	while (order->ask.flags & TERRACE_MOVE_WAIT && order->result.error == -EBUSY &&
 	       !READ_ONCE(control->paused)) {
+		if (READ_ONCE(order->cancelled)) {
+			cancelled(order);
+			return;
+		}
 		msleep(BUSY_MS);
 		tr_orders_run(control->tr, &order, 1);
 	}
@@ -191,15 +206,28 @@ void tr_workers_init(struct tr_control *control)
 
 /* --- cancelling ------------------------------------------------------------------------ */
 
-static void cancelled(struct tr_order *order)
+static bool is_meant(const struct tr_order *order, const struct tr_client *client,
+		     fl_owner_t files, u64 cookie)
 {
-	memset(&order->result, 0, sizeof(order->result));
-	order->result.cookie = order->ask.cookie;
-	order->result.region = order->ask.region;
-	order->result.mode = order->ask.mode;
-	order->result.bad_block = ~0ull;
-	order->result.status = TERRACE_RESULT_CANCELLED;
-	order->result.error = -ECANCELED;
+	return (!client || order->owner == client) && (!files || order->files == files) &&
+	       (!cookie || order->ask.cookie == cookie);
+}
+
+/* Those that a worker has: it ends them before they begin, or while they wait. */
+static u32 cancel_taken__f(struct tr_control *control, const struct tr_client *client,
+			   fl_owner_t files, u64 cookie)
+{
+	struct tr_order_worker *worker;
+	u32 k, nr = 0;
+
+	for (worker = control->worker; worker < control->worker + TR_ORDER_WORKERS; worker++)
+		for (k = 0; k < worker->nr; k++) {
+			if (!is_meant(worker->batch[k], client, files, cookie))
+				continue;
+			WRITE_ONCE(worker->batch[k]->cancelled, true);
+			nr++;
+		}
+	return nr;
 }
 
 u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t files, u64 cookie)
@@ -210,11 +238,11 @@ u32 tr_cancel(struct tr_control *control, struct tr_client *client, fl_owner_t f
 
 	spin_lock(&control->lock);
 	list_for_each_entry_safe(order, next, &control->orders, list)
-		if ((!client || order->owner == client) && (!files || order->files == files) &&
-		    (!cookie || order->ask.cookie == cookie)) {
+		if (is_meant(order, client, files, cookie)) {
 			list_move_tail(&order->list, &list);
 			control->nr_orders--;
 		}
+	nr = cancel_taken__f(control, client, files, cookie);
 	spin_unlock(&control->lock);
 	list_for_each_entry_safe(order, next, &list, list) {
 		cancelled(order);

@@ -320,7 +320,8 @@ void tr_control_resume(struct terrace *tr);
 /*
  * Writes all that lives on a closed shelf elsewhere (clean.c), so that it is
  * free after the next commit. Blocks moved, or -ENOSPC, -ENOMEM, -ENOENT
- * (nothing lives on it), -EBUSY (it is open). Sleeps.
+ * (nothing lives on it), -ETXTBSY (it is open), -EBUSY (somebody is at work on a
+ * region that has blocks there). Sleeps.
  */
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
 /* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */

@@ -31,7 +31,8 @@
  *           packs stay. No block goes down; tier_down is not used.
  *   CLEAN   frees one shelf: `region` is the number of the shelf (chunk) on
  *           tier_down, and all that lives on it is written elsewhere on that
- *           tier. `up` is empty, tier_up is not used.
+ *           tier. `up` is empty, tier_up is not used, there is no ADVISE. ETXTBSY:
+ *           the shelf is open, and orders with WAIT do not wait for its end.
  *   DROP    gives clean slots back: those of the blocks not in `up`. No data
  *           are read or written. codec, level, shift and tiers are not used.
  *   SCRUB   reads and verifies the region's packs, reads its blocks that are
@@ -77,11 +78,12 @@
  * not consumed count as orders under way. `status`:
  *   DONE      as ordered, errors 0
  *   PARTLY    ended, some blocks raced or could not be read: see the counters; or were
- *             to go up to a tier that is to be left
+ *             to go up to a tier that is to be left, or has no room for all of them
  *   NO_ROOM   the target has no room, not even after what was just being freed
  *             there (error ENOSPC). The old placement holds. Final: to be given
  *             again, best when the event ROOM (0) has come
- *   CANCELLED by TERRACE_IOC_CANCEL (by cookie; 0: all of this file)
+ *   CANCELLED by TERRACE_IOC_CANCEL (by cookie; 0: all of this file), before it
+ *             began or while it waited for a region; what has begun goes on
  *   FAILED    `error` says why: the old placement holds
  * Errors of an order: EINVAL tier, codec, shift or mode that this volume does
  * not have; ENOENT the region (shelf) has nothing to move; ERANGE it is beyond

@@ -172,7 +172,8 @@ int do_random(struct volume *v, int argc, char **argv)
 			blocks_up += r->up;
 			executed += !r->error;
 			by_mode[r->mode] += !r->error;
-			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY)
+			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY ||
+			    r->error == -ETXTBSY)
 				continue;
 			printf("region %llu mode %u: %s\n", (unsigned long long)r->region, r->mode,
 			       strerror(-r->error));
