@@ -8,6 +8,9 @@
  * Lives: the device goes when the volume stops, files may stay. Both hold the
  * control; control->tr is NULL once the volume has gone, under its rwsem, and
  * calls then end in ENODEV. A stop waits for the batch that runs.
+ *
+ * A program's memory is copied outside of the rwsem: a fault there may take as
+ * long as whoever serves it likes, and a stop holds up all volumes.
  */
 #include <linux/mm.h>
 #include <linux/poll.h>
@@ -66,124 +69,145 @@ static int control_open(struct inode *inode, struct file *file)
 
 /* --- calls ----------------------------------------------------------------------------- */
 
-static int call_hello(struct tr_client *client, void __user *arg)
+/* The argument of any call. */
+union argument {
+	struct terrace_hello hello;
+	struct terrace_submit submit;
+	struct terrace_cancel cancel;
+	struct terrace_consume consume;
+	struct terrace_regions regions;
+	struct terrace_range range;
+	struct terrace_claim claim;
+};
+
+static int call_hello(struct tr_client *client, struct terrace_hello *hello)
 {
 	struct terrace *tr = client->control->tr;
-	struct terrace_hello hello;
 	int err = 0;
 
-	if (copy_from_user(&hello, arg, sizeof(hello)))
-		return -EFAULT;
-	if (hello.bytes != sizeof(hello) || hello.flags ||
-	    memchr_inv(hello.reserved, 0, sizeof(hello.reserved)))
+	if (hello->bytes != sizeof(*hello) || hello->flags ||
+	    memchr_inv(hello->reserved, 0, sizeof(hello->reserved)))
 		return -EINVAL;
-	if (hello.min_version > TERRACE_ABI_MAX || hello.max_version < TERRACE_ABI_MIN)
+	if (hello->min_version > TERRACE_ABI_MAX || hello->max_version < TERRACE_ABI_MIN)
 		err = -EPROTONOSUPPORT;
 	else
-		hello.version = min_t(u32, hello.max_version, TERRACE_ABI_MAX);
-	hello.min_version = TERRACE_ABI_MIN;
-	hello.max_version = TERRACE_ABI_MAX;
-	hello.nr_tiers = tr->nr_tiers;
-	hello.features = FEATURES;
-	hello.virtual_blocks = READ_ONCE(tr->virtual_blocks);
-	hello.regions = tr_nr_regions(tr);
-	hello.region_blocks = TERRACE_REGION_BLOCKS;
-	hello.max_orders = TR_MAX_ORDERS;
-	hello.max_batch = TR_MAX_BATCH;
-	hello.max_ranges = TR_MAX_RANGES;
-	hello.results_bytes = TR_RESULTS_BYTES;
-	hello.summary_bytes = tr_summary_bytes(tr);
-	memcpy(hello.volume_uuid, tr->super.volume_uuid, sizeof(hello.volume_uuid));
-	if (copy_to_user(arg, &hello, sizeof(hello)))
-		return -EFAULT;
+		hello->version = min_t(u32, hello->max_version, TERRACE_ABI_MAX);
+	hello->min_version = TERRACE_ABI_MIN;
+	hello->max_version = TERRACE_ABI_MAX;
+	hello->nr_tiers = tr->nr_tiers;
+	hello->features = FEATURES;
+	hello->virtual_blocks = READ_ONCE(tr->virtual_blocks);
+	hello->regions = tr_nr_regions(tr);
+	hello->region_blocks = TERRACE_REGION_BLOCKS;
+	hello->max_orders = TR_MAX_ORDERS;
+	hello->max_batch = TR_MAX_BATCH;
+	hello->max_ranges = TR_MAX_RANGES;
+	hello->results_bytes = TR_RESULTS_BYTES;
+	hello->summary_bytes = tr_summary_bytes(tr);
+	memcpy(hello->volume_uuid, tr->super.volume_uuid, sizeof(hello->volume_uuid));
 	if (!err)
 		client->hello = true;
 	return err;
 }
 
-static int call_submit(struct tr_client *client, void __user *arg)
+static int call_cancel(struct tr_client *client, struct terrace_cancel *ask)
 {
-	struct terrace_submit submit;
-	int err;
-
-	if (copy_from_user(&submit, arg, sizeof(submit)))
-		return -EFAULT;
-	err = tr_submit(client, &submit, NULL);
-	if (copy_to_user(arg, &submit, sizeof(submit)))
-		return -EFAULT;
-	return err;
-}
-
-static int call_cancel(struct tr_client *client, void __user *arg)
-{
-	struct terrace_cancel ask;
-
-	if (copy_from_user(&ask, arg, sizeof(ask)))
-		return -EFAULT;
-	if (ask.flags)
+	if (ask->flags)
 		return -EINVAL;
-	ask.cancelled = tr_cancel(client->control, client, NULL, ask.cookie);
-	return copy_to_user(arg, &ask, sizeof(ask)) ? -EFAULT : 0;
+	ask->cancelled = tr_cancel(client->control, client, NULL, ask->cookie);
+	return 0;
 }
 
-static int call_consume(struct tr_client *client, void __user *arg)
-{
-	struct terrace_consume ask;
-
-	if (copy_from_user(&ask, arg, sizeof(ask)))
-		return -EFAULT;
-	return ask.reserved ? -EINVAL : tr_consume(client, ask.tail);
-}
-
-static int call(struct tr_client *client, unsigned int cmd, void __user *arg)
+static int call(struct tr_client *client, unsigned int cmd, union argument *arg,
+		struct list_head *orders)
 {
 	if (cmd == TERRACE_IOC_HELLO)
-		return call_hello(client, arg);
-	if (!client->hello)
-		return -EPROTO;
+		return call_hello(client, &arg->hello);
 	tr_client_renew(client);
 	switch (cmd) {
 	case TERRACE_IOC_SUBMIT:
-		return call_submit(client, arg);
+		return tr_submit(client, &arg->submit, NULL, orders);
 	case TERRACE_IOC_CANCEL:
-		return call_cancel(client, arg);
+		return call_cancel(client, &arg->cancel);
 	case TERRACE_IOC_CONSUME:
-		return call_consume(client, arg);
-	case TERRACE_IOC_REGIONS:
-		return tr_query_regions(client->control->tr, arg);
+		return arg->consume.reserved ? -EINVAL : tr_consume(client, arg->consume.tail);
 	case TERRACE_IOC_RANGE:
-		return tr_client_range(client, arg);
+		return tr_client_range(client, &arg->range);
 	case TERRACE_IOC_CLAIM:
-		return tr_client_claim(client, arg);
+		return tr_client_claim(client, &arg->claim);
 	case TERRACE_IOC_RELEASE:
 		return tr_client_release_claim(client);
 	}
 	return -ENOTTY;
 }
 
-/* Does @cmd, with these arguments, wait for the orders it has given? */
-static bool waits(unsigned int cmd, void __user *arg)
+static int call_alive(struct tr_client *client, unsigned int cmd, union argument *arg,
+		      struct list_head *orders)
 {
-	const struct terrace_submit __user *submit = arg;
-	u32 flags;
-
-	return cmd == TERRACE_IOC_SUBMIT && !get_user(flags, &submit->flags) &&
-	       flags & TERRACE_SUBMIT_WAIT;
-}
-
-static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	struct tr_client *client = file->private_data;
 	struct tr_control *control = client->control;
 	int err = -ENODEV;
 
 	down_read(&control->alive);
 	if (control->tr)
-		err = call(client, cmd, (void __user *)arg);
+		err = call(client, cmd, arg, orders);
 	up_read(&control->alive);
+	return err;
+}
+
+static int call_submit(struct tr_client *client, union argument *arg)
+{
+	LIST_HEAD(orders);
+	int err = tr_submit_copy(client, &arg->submit, NULL, &orders);
+
+	err = err ?: call_alive(client, TERRACE_IOC_SUBMIT, arg, &orders);
+	tr_submit_free(&orders);
 	/* Not under alive: the volume may stop meanwhile, which ends the orders. */
-	if (!err && waits(cmd, (void __user *)arg))
+	if (!err && arg->submit.flags & TERRACE_SUBMIT_WAIT)
 		err = wait_event_interruptible(client->wait, !READ_ONCE(client->waiting)) ? -EINTR : 0;
+	return err;
+}
+
+/* The size of @cmd's argument; -ENOTTY: there is no such call. */
+static int argument_bytes(unsigned int cmd)
+{
+	switch (cmd) {
+	case TERRACE_IOC_HELLO:
+	case TERRACE_IOC_SUBMIT:
+	case TERRACE_IOC_CANCEL:
+	case TERRACE_IOC_CONSUME:
+	case TERRACE_IOC_REGIONS:
+	case TERRACE_IOC_RANGE:
+	case TERRACE_IOC_CLAIM:
+	case TERRACE_IOC_RELEASE:
+		return _IOC_SIZE(cmd);
+	}
+	return -ENOTTY;
+}
+
+static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct tr_client *client = file->private_data;
+	void __user *user = (void __user *)arg;
+	int bytes = argument_bytes(cmd), err;
+	union argument kernel;
+
+	if (!READ_ONCE(client->control->tr))
+		return -ENODEV;
+	if (cmd != TERRACE_IOC_HELLO && !client->hello)
+		return -EPROTO;
+	if (bytes < 0)
+		return bytes;
+	if (copy_from_user(&kernel, user, bytes))
+		return -EFAULT;
+	if (cmd == TERRACE_IOC_SUBMIT)
+		err = call_submit(client, &kernel);
+	else if (cmd == TERRACE_IOC_REGIONS)
+		err = tr_query_regions(client, &kernel.regions);
+	else
+		err = call_alive(client, cmd, &kernel, NULL);
+	/* Of an error as well: it has the versions, or which order was bad. */
+	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &kernel, bytes))
+		return -EFAULT;
 	return err;
 }
 
@@ -191,8 +215,8 @@ static int map_summary(struct tr_control *control, struct vm_area_struct *vma)
 {
 	int err = -ENODEV;
 
-	/* Under mmap_lock, which a call that copies takes inside alive: so only
-	 * if it can be had. Else the volume is about to go.
+	/* Under mmap_lock, which nobody shall hold while a stop waits for orders:
+	 * so only if it can be had. Else the volume is about to go.
 	 */
 	if (!down_read_trylock(&control->alive))
 		return err;

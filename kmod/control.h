@@ -95,10 +95,16 @@ void tr_workers_init(struct tr_control *control);
 void tr_workers_kick(struct tr_control *control);
 /* Those that run come to the end of their batch. */
 void tr_workers_flush(struct tr_control *control);
-/* Copies, checks and queues; submit->done as the manual says. @waiter may be
- * NULL; it is only told of orders that were taken. Sleeps.
+/* Copies and checks; submit->done as the manual says. Not under alive: it is the
+ * program's memory. tr_submit() takes all of @orders, or none; tr_submit_free()
+ * is for what is left, also of a copy that failed. @waiter may be NULL; it is
+ * only told of orders that were taken. Sleep.
  */
-int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr_waiter *waiter);
+int tr_submit_copy(struct tr_client *client, struct terrace_submit *submit,
+		   struct tr_waiter *waiter, struct list_head *orders);
+int tr_submit(struct tr_client *client, const struct terrace_submit *submit,
+	      struct tr_waiter *waiter, struct list_head *orders);
+void tr_submit_free(struct list_head *orders);
 /* Ends orders that wait, and tells those to stop that a worker has: of @client
  * (NULL: of all), given by @files (NULL: by any), with @cookie (0: any). How many.
  */
@@ -107,7 +113,7 @@ int tr_consume(struct tr_client *client, u64 tail);
 
 /* --- ranges.c: TERRACE_IOC_RANGE ------------------------------------------------ */
 
-int tr_client_range(struct tr_client *client, void __user *arg);
+int tr_client_range(struct tr_client *client, const struct terrace_range *ask);
 void tr_client_ranges_end(struct tr_client *client);
 void tr_lifts_init(struct tr_control *control);
 
@@ -118,7 +124,7 @@ void tr_client_deafen(struct tr_client *client);
 void tr_client_flush(struct tr_client *client, void *files);
 bool tr_client_has_events(struct tr_client *client);
 ssize_t tr_client_read(struct file *file, char __user *to, size_t bytes, loff_t *at);
-int tr_client_claim(struct tr_client *client, void __user *arg);
+int tr_client_claim(struct tr_client *client, const struct terrace_claim *ask);
 int tr_client_release_claim(struct tr_client *client);
 void tr_client_renew(struct tr_client *client);
 
@@ -129,6 +135,7 @@ int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 /* --- query.c: where blocks are --------------------------------------------------- */
 
-int tr_query_regions(struct terrace *tr, void __user *arg);
+/* Not under alive. */
+int tr_query_regions(struct tr_client *client, struct terrace_regions *ask);
 
 #endif

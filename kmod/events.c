@@ -164,27 +164,24 @@ void tr_client_renew(struct tr_client *client)
 		mod_delayed_work(system_wq, &client->claim_work, msecs_to_jiffies(client->claim_ms));
 }
 
-int tr_client_claim(struct tr_client *client, void __user *arg)
+int tr_client_claim(struct tr_client *client, const struct terrace_claim *ask)
 {
 	struct tr_control *control = client->control;
-	struct terrace_claim ask;
 	bool busy;
 
-	if (copy_from_user(&ask, arg, sizeof(ask)))
-		return -EFAULT;
-	if (ask.flags || ask.reserved)
+	if (ask->flags || ask->reserved)
 		return -EINVAL;
 	spin_lock(&control->lock);
 	busy = control->driver && control->driver != client;
 	if (!busy) {
 		client->driver_files = current->files;
-		client->claim_ms = ask.timeout_ms;
+		client->claim_ms = ask->timeout_ms;
 		WRITE_ONCE(control->driver, client);
 	}
 	spin_unlock(&control->lock);
 	if (busy)
 		return -EBUSY;
-	if (!ask.timeout_ms)
+	if (!ask->timeout_ms)
 		cancel_delayed_work(&client->claim_work);
 	tr_client_renew(client);
 	return 0;

@@ -115,32 +115,57 @@ static void fill_region(struct terrace *tr, u64 number, const struct terrace_reg
 		fill_codecs(tr, out);
 }
 
-int tr_query_regions(struct terrace *tr, void __user *arg)
+/* Is it well-formed? Lowers ask->nr to the regions that there are. */
+static int check(struct terrace *tr, struct terrace_regions *ask)
 {
-	struct terrace_region __user *to;
+	if ((ask->flags && ask->flags != TERRACE_REGIONS_TIER &&
+	     ask->flags != TERRACE_REGIONS_RUNS) || ask->nr > MAX_REGIONS ||
+	    ask->region_bytes != sizeof(struct terrace_region))
+		return -EINVAL;
+	if (ask->flags & TERRACE_REGIONS_TIER ? ask->tier >= tr->nr_tiers : ask->tier)
+		return -EINVAL;
+	if (ask->first >= tr_nr_regions(tr))
+		return -ERANGE;
+	ask->nr = min_t(u64, ask->nr, tr_nr_regions(tr) - ask->first);
+	return 0;
+}
+
+/* Checks if @out is NULL, else fills in the region @k of those asked for. */
+static int query_alive(struct tr_client *client, struct terrace_regions *ask, u32 k,
+		       struct terrace_region *out)
+{
+	struct tr_control *control = client->control;
+	int err = -ENODEV;
+
+	down_read(&control->alive);
+	if (control->tr && !out) {
+		tr_client_renew(client);
+		err = check(control->tr, ask);
+	} else if (control->tr) {
+		fill_region(control->tr, ask->first + k, ask, out);
+		err = 0;
+	}
+	up_read(&control->alive);
+	return err;
+}
+
+int tr_query_regions(struct tr_client *client, struct terrace_regions *ask)
+{
+	struct terrace_region __user *to = u64_to_user_ptr(ask->regions);
 	struct terrace_region *one;
-	struct terrace_regions ask;
-	int err = 0;
+	int err = query_alive(client, ask, 0, NULL);
 	u32 k;
 
-	if (copy_from_user(&ask, arg, sizeof(ask)))
-		return -EFAULT;
-	if ((ask.flags && ask.flags != TERRACE_REGIONS_TIER && ask.flags != TERRACE_REGIONS_RUNS) ||
-	    ask.region_bytes != sizeof(*one) || ask.nr > MAX_REGIONS)
-		return -EINVAL;
-	if (ask.flags & TERRACE_REGIONS_TIER ? ask.tier >= tr->nr_tiers : ask.tier)
-		return -EINVAL;
-	if (ask.first >= tr_nr_regions(tr))
-		return -ERANGE;
+	if (err)
+		return err;
 	one = kmalloc(sizeof(*one), GFP_KERNEL);
 	if (!one)
 		return -ENOMEM;
-	to = u64_to_user_ptr(ask.regions);
-	ask.nr = min_t(u64, ask.nr, tr_nr_regions(tr) - ask.first);
-	for (k = 0; k < ask.nr && !err; k++) {
-		fill_region(tr, ask.first + k, &ask, one);
-		err = copy_to_user(&to[k], one, sizeof(*one)) ? -EFAULT : 0;
+	for (k = 0; k < ask->nr && !err; k++) {
+		err = query_alive(client, ask, k, one);
+		if (!err && copy_to_user(&to[k], one, sizeof(*one)))
+			err = -EFAULT;
 	}
 	kfree(one);
-	return err ?: copy_to_user(arg, &ask, sizeof(ask)) ? -EFAULT : 0;
+	return err;
 }

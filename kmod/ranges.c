@@ -7,7 +7,6 @@
  * has compacted, and each wait would take it tens of milliseconds.
  */
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "control.h"
 #include "core/ranges.h"
@@ -291,27 +290,24 @@ static bool meaning(u32 what, u32 *clear, u32 *set)
 	return false;
 }
 
-int tr_client_range(struct tr_client *client, void __user *arg)
+int tr_client_range(struct tr_client *client, const struct terrace_range *ask)
 {
 	struct tr_control *control = client->control;
 	u64 blocks = READ_ONCE(control->tr->virtual_blocks);
-	struct terrace_range ask;
 	u32 clear, set;
 	int err;
 
-	if (copy_from_user(&ask, arg, sizeof(ask)))
-		return -EFAULT;
-	if (ask.flags || ask.reserved || !ask.nr || !meaning(ask.what, &clear, &set))
+	if (ask->flags || ask->reserved || !ask->nr || !meaning(ask->what, &clear, &set))
 		return -EINVAL;
-	if (ask.block >= blocks || ask.nr > blocks - ask.block)
+	if (ask->block >= blocks || ask->nr > blocks - ask->block)
 		return -ERANGE;
 	mutex_lock(&control->ranges_mutex);
 	if ((clear | set) & PINS) {
-		err = change(control, &control->pins, ask.block, ask.block + ask.nr, clear, set);
+		err = change(control, &control->pins, ask->block, ask->block + ask->nr, clear, set);
 	} else {
 		if (list_empty(&client->hinting))
 			list_add(&client->hinting, &control->hinting);
-		err = change(control, &client->hints, ask.block, ask.block + ask.nr, clear, set);
+		err = change(control, &client->hints, ask->block, ask->block + ask->nr, clear, set);
 	}
 	mutex_unlock(&control->ranges_mutex);
 	return err;

@@ -277,7 +277,7 @@ int tr_consume(struct tr_client *client, u64 tail)
 
 /* --- orders ------------------------------------------------------------------------ */
 
-static void free_orders(struct list_head *orders)
+void tr_submit_free(struct list_head *orders)
 {
 	struct tr_order *order, *next;
 
@@ -313,37 +313,36 @@ static int copy_orders(struct tr_client *client, struct terrace_submit *submit,
 	return 0;
 }
 
-int tr_submit(struct tr_client *client, struct terrace_submit *submit, struct tr_waiter *waiter)
+int tr_submit_copy(struct tr_client *client, struct terrace_submit *submit,
+		   struct tr_waiter *waiter, struct list_head *orders)
 {
-	struct tr_control *control = client->control;
-	LIST_HEAD(orders);
-	int err;
-
 	submit->done = 0;
 	if (submit->flags & ~TERRACE_SUBMIT_FLAGS || submit->order_bytes != sizeof(struct terrace_move) ||
 	    !submit->nr || submit->nr > TR_MAX_BATCH ||
 	    memchr_inv(submit->reserved, 0, sizeof(submit->reserved)))
 		return -EINVAL;
-	err = copy_orders(client, submit, waiter, &orders);
-	if (!err) {
-		spin_lock(&control->lock);
-		consume__f(client, submit->consumed);
-		if (client->under_way + submit->nr > TR_MAX_ORDERS) {
-			err = -EAGAIN;
-		} else {
-			client->under_way += submit->nr;
-			client->waiting += submit->nr;
-			if (waiter)
-				refcount_set(&waiter->pending, submit->nr);
-			list_splice_tail_init(&orders, &control->orders);
-			control->nr_orders += submit->nr;
-			kick__f(control);
-		}
-		spin_unlock(&control->lock);
+	return copy_orders(client, submit, waiter, orders);
+}
+
+int tr_submit(struct tr_client *client, const struct terrace_submit *submit,
+	      struct tr_waiter *waiter, struct list_head *orders)
+{
+	struct tr_control *control = client->control;
+	int err = 0;
+
+	spin_lock(&control->lock);
+	consume__f(client, submit->consumed);
+	if (client->under_way + submit->nr > TR_MAX_ORDERS) {
+		err = -EAGAIN;
+	} else {
+		client->under_way += submit->nr;
+		client->waiting += submit->nr;
+		if (waiter)
+			refcount_set(&waiter->pending, submit->nr);
+		list_splice_tail_init(orders, &control->orders);
+		control->nr_orders += submit->nr;
+		kick__f(control);
 	}
-	if (err) {
-		free_orders(&orders);
-		return err;
-	}
-	return 0;
+	spin_unlock(&control->lock);
+	return err;
 }

@@ -50,11 +50,28 @@ static void ended(struct tr_waiter *waiter)
 	io_uring_cmd_complete_in_task(cmd, post);
 }
 
+static int submit_alive(struct tr_client *client, const struct terrace_submit *ask,
+			struct tr_waiter *waiter, struct list_head *orders)
+{
+	struct tr_control *control = client->control;
+	int err = -ENODEV;
+
+	down_read(&control->alive);
+	if (control->tr) {
+		tr_client_renew(client);
+		err = tr_submit(client, ask, waiter, orders);
+	}
+	up_read(&control->alive);
+	return err;
+}
+
 /* Orders taken, or -EIOCBQUEUED: they are waited for; or an error. */
 static int submit(struct tr_client *client, struct io_uring_cmd *cmd)
 {
 	struct terrace_submit ask;
 	struct uring_waiter *uring = NULL;
+	struct tr_waiter *waiter;
+	LIST_HEAD(orders);
 	int err;
 
 	/* It lies in memory that the program can change: read once. */
@@ -69,7 +86,10 @@ static int submit(struct tr_client *client, struct io_uring_cmd *cmd)
 		uring->waiter.nr = ask.nr;
 		uring->cmd = cmd;
 	}
-	err = tr_submit(client, &ask, uring ? &uring->waiter : NULL);
+	waiter = uring ? &uring->waiter : NULL;
+	err = tr_submit_copy(client, &ask, waiter, &orders) ?:
+	      submit_alive(client, &ask, waiter, &orders);
+	tr_submit_free(&orders);
 	if (err) {
 		kfree(uring);
 		return err;
@@ -80,8 +100,7 @@ static int submit(struct tr_client *client, struct io_uring_cmd *cmd)
 int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct tr_client *client = cmd->file->private_data;
-	struct tr_control *control = client->control;
-	int err = -ENODEV;
+	int err;
 
 	static_assert(sizeof(struct terrace_submit) == 80);
 	if (!(issue_flags & IO_URING_F_SQE128))
@@ -90,12 +109,9 @@ int tr_control_uring(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	if (!client->hello)
 		return -EPROTO;
-	down_read(&control->alive);
-	if (control->tr) {
-		tr_client_renew(client);
-		err = submit(client, cmd);
-	}
-	up_read(&control->alive);
+	if (!READ_ONCE(client->control->tr))
+		return -ENODEV;
+	err = submit(client, cmd);
 	if (err == -EAGAIN || err > 0) {
 		io_uring_cmd_done(cmd, err, 0, issue_flags);
 		return -EIOCBQUEUED;

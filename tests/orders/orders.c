@@ -4,6 +4,8 @@
  *
  *	orders DEVICE move REGION MODE [up=RANGES] [warm=RANGES] [tier_up=N] [tier_down=N]
  *	       [codec=none|lz4|zstd] [level=N] [shift=0|2|4] [flags=N]
+ *	orders DEVICE leave REGION MODE [OPTION...]
+ *	orders DEVICE given FILE
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
@@ -20,6 +22,8 @@
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
+ * leave does not wait for the order, and sleeps until it is killed; given gives the order
+ * that lies in FILE, which is mapped, and prints "taken" or the error.
  * sweep gives the same order to COUNT regions in batches and prints the sums
  * and how long all of it took.
  * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to the
@@ -165,11 +169,10 @@ static void option(struct terrace_move *move, const char *word)
 		usage();
 }
 
-static int do_move(struct volume *v, int argc, char **argv)
+static struct terrace_move move_of(int argc, char **argv)
 {
 	struct terrace_move move = { .cookie = 1 };
-	const struct terrace_result *r;
-	int k, err;
+	int k;
 
 	if (argc < 2)
 		usage();
@@ -177,6 +180,15 @@ static int do_move(struct volume *v, int argc, char **argv)
 	move.mode = number_of(modes, 7, argv[1]);
 	for (k = 2; k < argc; k++)
 		option(&move, argv[k]);
+	return move;
+}
+
+static int do_move(struct volume *v, int argc, char **argv)
+{
+	struct terrace_move move = move_of(argc, argv);
+	const struct terrace_result *r;
+	int err;
+
 	err = submit(v, &move, 1);
 	if (err) {
 		errno = -err;
@@ -300,6 +312,10 @@ static int do_bad(struct volume *v)
 	BAD("reserved0", reserved0, 1);
 	BAD("reserved1", reserved1, 1);
 	BAD("codec of a raise", mode, TERRACE_MOVE_RAISE);
+	bad = (struct terrace_move){
+		.cookie = 7, .mode = TERRACE_MOVE_CLEAN, .tier_down = 1, .flags = TERRACE_MOVE_ADVISE,
+	};
+	n += refused(v, "advice of a clean", &bad);
 #undef BAD
 	if (!ioctl(v->fd, TERRACE_IOC_SUBMIT, &empty) || errno != EINVAL)
 		n += printf("no orders: not EINVAL\n");
@@ -319,6 +335,13 @@ int main(int argc, char **argv)
 	v.by_uring = by_uring;
 	if (!strcmp(argv[2], "move"))
 		return do_move(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "leave")) {
+		struct terrace_move move = move_of(argc - 3, argv + 3);
+
+		return do_left(&v, &move);
+	}
+	if (!strcmp(argv[2], "given") && argc == 4)
+		return do_given(&v, argv[3]);
 	if (!strcmp(argv[2], "sweep"))
 		return do_sweep(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "show"))

@@ -35,6 +35,11 @@ int do_cancel(struct volume *v);
 /* random.c: exit status */
 int do_random(struct volume *v, int argc, char **argv);
 
+/* odd.c: exit status. The order that lies at the beginning of the file; it is mapped, not read. */
+int do_given(struct volume *v, const char *path);
+/* Gives the order and sleeps until it is killed. */
+int do_left(struct volume *v, const struct terrace_move *move);
+
 /* sense.c: exit status */
 int do_summary(struct volume *v, int argc, char **argv);
 int do_range(struct volume *v, int argc, char **argv);
