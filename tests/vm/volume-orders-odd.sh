@@ -77,11 +77,11 @@ hopes "malformed orders are refused" from_ram orders /dev/terrace/vol bad
 
 # orders in memory that does not come: another volume starts, this one stops
 mkram fast2 64
-mkram slow2 256
+mkdrive slow2 ram 512 lbs=4096
 mkram page 8
 { printf '\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\3'; head -c 4079 /dev/zero; } | dd of=/dev/ram/page bs=4k count=1 iflag=fullblock oflag=direct status=none	# cookie 1, RAISE
 dmc page "0 $(sectors /dev/ram/page) linear /dev/ram/page 0"
-other=$(terracectl format --force --name other --tier optane:slots:atomic=/dev/ram/fast2 --tier hdd:shelves:atomic=/dev/ram/slow2 | sed -n "s/^dmsetup create other --table '\(.*\)'$/\1/p")
+other=$(terracectl format --force --name other --tier optane:slots:atomic=/dev/ram/fast2 --tier hdd:shelves:atomic=/dev/mapper/slow2 | sed -n "s/^dmsetup create other --table '\(.*\)'$/\1/p")
 dmsetup suspend --noflush --nolockfs --noudevsync page
 LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" /dev/terrace/vol given /dev/mapper/page > /dev/shm/given &
 given=$!
@@ -97,6 +97,33 @@ dmsetup resume --noudevsync --noudevrules page
 wait $remover
 wait $creator
 wait $given
-check_eq "an order whose volume has gone" "$(cat /dev/shm/given)" ENODEV
+hopes "the order's volume has gone" grep -q ENODEV /dev/shm/given
+
+# the cleaning of a shelf has the region, and the drive keeps its write: who waits for the region can be killed
+# shellcheck disable=SC2034
+VOL_DRIVES=(/dev/ram/fast2 /dev/mapper/slow2)
+dd if=/dev/shm/new of=/dev/mapper/other bs=4k oflag=direct status=none
+said=$(from_ram orders /dev/terrace/other move 0 append tier_down=1) || die "$said"
 dmr other
+dmc other "$other"
+# shellcheck disable=SC2046
+drive slow2 error add write $(vol_layout slow2 data) count=1 hold
+for shelf in 0 1 2; do
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" /dev/terrace/other move $shelf clean tier_down=1 > /dev/shm/cleaned &
+	cleaner=$!
+	sleep 1
+	! [ -e "/proc/$cleaner" ] || break
+done
+drive_wait_held slow2
+LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" /dev/terrace/other leave 0 raise up=0-9 flags=1 > /dev/shm/left2 &
+left=$!
+until [ -s /dev/shm/left2 ] || ! [ -e /proc/$left ]; do sleep 0.1; done
+sleep 0.5
+kill -KILL $left
+said=
+hopes "who waits for a region can be killed" gone $left
+drive slow2 release
+wait "$cleaner" || die "cleaning: $(cat /dev/shm/cleaned)"
+dmr other
+vol_check
 [ ${#wrong[@]} = 0 ] || die "not so: $(printf '%s; ' "${wrong[@]}")"
