@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "kept.h"
 #include "names.h"
 
@@ -97,27 +98,6 @@ char *kept_value(const u8 *uuid, const char *tunable)
 	return value;
 }
 
-/* Beside the file, then in its place. */
-static int put_in_place(const char *path, const char *text)
-{
-	char *beside = ctl_text("%s.new", path);
-	FILE *f;
-	int r = 0;
-
-	mkdir(FOLDER, 0755);
-	f = fopen(beside, "we");
-	if (!f || fputs(text, f) < 0 || fflush(f) || fsync(fileno(f)))
-		r = -errno;
-	if (f && fclose(f) && !r)
-		r = -errno;
-	if (!r && rename(beside, path))
-		r = -errno;
-	if (r)
-		ctl_error("%s: cannot be written: %s", path, strerror(-r));
-	free(beside);
-	return r;
-}
-
 int kept_write(const u8 *uuid, const char *tunable, const char *value)
 {
 	char *word[KEPT_MAX], *path = file_of(uuid), *text = ctl_text("%s", "");
@@ -139,7 +119,8 @@ int kept_write(const u8 *uuid, const char *tunable, const char *value)
 		free(text);
 		text = longer;
 	}
-	r = *text ? put_in_place(path, text) : unlink(path) && errno != ENOENT ? -errno : 0;
+	mkdir(FOLDER, 0755);
+	r = *text ? file_put(path, text, strlen(text)) : unlink(path) && errno != ENOENT ? -errno : 0;
 	free(text);
 	free(path);
 	return r;
