@@ -19,6 +19,7 @@
 #include "complete.h"
 #include "dm.h"
 #include "kept.h"
+#include "lock.h"
 #include "names.h"
 #include "sysfs.h"
 
@@ -124,6 +125,8 @@ static int bring_up(struct found_volume *v, const struct activate *how)
 			  v->twice[0], v->twice[1], v->name);
 		return CTL_PROBLEM;
 	}
+	if (lock_volume(v->uuid, v->name))
+		return CTL_PROBLEM;
 	dm_drop_unfinished(v->uuid);
 	if (already_active(v, name))
 		return CTL_PROBLEM;
@@ -196,6 +199,11 @@ int deactivate_volume(const char *name)
 		return CTL_PROBLEM;
 	for (i = 0; i < nr && strcmp(list[i].name, name); i++)
 		;
+	/* one that does not say which it is can be stopped all the same */
+	if (i < nr && lock_active(&list[i]) == -EBUSY) {
+		free(list);
+		return CTL_PROBLEM;
+	}
 	r = i < nr ? dm_remove(name) : 0;
 	if (r == -EBUSY) {
 		char *why = who_uses(&list[i]);
@@ -283,6 +291,8 @@ static int run_auto(const struct activate *how, const char *word)
 	if (v && is_active(v)) {
 		r = CTL_OK;
 		print_result(how, v, NULL);
+	} else if (v && lock_volume(v->uuid, v->name) == -EBUSY) {
+		r = CTL_OK;	/* stopped for a moment */
 	} else if (v) {
 		lacks = volume_lacks(v);
 		if (lacks && !how->degraded) {

@@ -18,6 +18,7 @@
 
 #include "args.h"
 #include "interrupt.h"
+#include "lock.h"
 #include "move.h"
 #include "names.h"
 #include "sysfs.h"
@@ -373,7 +374,8 @@ static int run_on(const char *name, const char *from, const char *to, const char
 	struct dm_volume volume;
 	int r, tier;
 
-	if (dm_named(&volume, name))
+	/* the tunable ends with the table */
+	if (dm_named(&volume, name) || lock_active(&volume))
 		return CTL_PROBLEM;
 	e.volume = &volume;
 	tier = tiers_find(e.volume, from, e.tiers);

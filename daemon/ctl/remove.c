@@ -13,6 +13,7 @@
 #include "activate.h"
 #include "args.h"
 #include "device.h"
+#include "lock.h"
 #include "names.h"
 #include "term.h"
 
@@ -97,7 +98,7 @@ static int remove_volume(const struct found *found, const struct found_volume *v
 		return CTL_PROBLEM;
 	}
 	free(question);
-	if (stop_active(found, v->uuid))
+	if (lock_volume(v->uuid, v->name) || stop_active(found, v->uuid))
 		return CTL_PROBLEM;
 	return wipe_all(v);
 }
