@@ -65,24 +65,36 @@ out:
 
 /* ---- collecting ------------------------------------------------------------------- */
 
-static const char *disk_name(const char *path)
+/* In one of two static buffers; "" if there is none. */
+static const char *disk_named(dev_t dev)
 {
 	static char name[2][64];
 	static unsigned int next;
 	char link[64], target[512];
-	struct stat st;
 	ssize_t n;
 
 	name[++next % 2][0] = 0;
-	if (stat(path, &st) || !S_ISBLK(st.st_mode))
-		return name[next % 2];
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
 	n = readlink(link, target, sizeof(target) - 1);
 	if (n > 0) {
 		target[n] = 0;
 		snprintf(name[next % 2], sizeof(name[0]), "%.63s", strrchr(target, '/') + 1);
 	}
 	return name[next % 2];
+}
+
+static const char *disk_name(const char *path)
+{
+	struct stat st;
+
+	return disk_named(stat(path, &st) || !S_ISBLK(st.st_mode) ? 0 : st.st_rdev);
+}
+
+char *find_path(dev_t dev)
+{
+	const char *name = disk_named(dev);
+
+	return *name ? find_node(name) : NULL;
 }
 
 /* Does @top stand on @below? */
@@ -154,7 +166,7 @@ static void look_at(struct found *found, char *path)
 		free(path);
 }
 
-/* Sets *@ctx if @name, or what it stands on, is suspended: reading it would wait for ever. */
+/* Sets *@ctx if @name, or what it stands on, is suspended. */
 static void look_if_suspended(void *ctx, const char *name)
 {
 	bool *suspended = ctx;
@@ -167,6 +179,14 @@ static void look_if_suspended(void *ctx, const char *name)
 	slaves = ctl_text("/sys/class/block/%s/slaves", name);
 	sysfs_each(slaves, look_if_suspended, ctx);
 	free(slaves);
+}
+
+bool find_suspended(dev_t dev)
+{
+	bool suspended = false;
+
+	look_if_suspended(&suspended, disk_named(dev));
+	return suspended;
 }
 
 static void look_at_disk(void *ctx, const char *name)

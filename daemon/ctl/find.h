@@ -5,6 +5,8 @@
 #ifndef TERRACE_CTL_FIND_H
 #define TERRACE_CTL_FIND_H
 
+#include <sys/types.h>
+
 #include "dm.h"
 
 #define FOUND_MAX_DEVICES (TERRACE_MAX_TIERS + 1)
@@ -50,5 +52,11 @@ int find_active(const struct found *found, struct dm_volume **list, u32 *nr);
  * freed; NULL without a node.
  */
 char *find_node(const char *name);
+
+/* The same of a device number; NULL also when that is gone. */
+char *find_path(dev_t dev);
+
+/* It, or what it stands on, is suspended: reading it would wait for ever. */
+bool find_suspended(dev_t dev);
 
 #endif
