@@ -32,6 +32,7 @@
 #include "params.h"
 #include "relay.h"
 #include "supers.h"
+#include "tabled.h"
 #include "term.h"
 
 struct add {
@@ -47,11 +48,13 @@ struct add {
 
 static struct found_volume *find_devices(struct found *found, const struct relay *relay)
 {
-	find_volumes(found, NULL, 0);
-	for (u32 i = 0; i < found->nr; i++)
-		if (!memcmp(found->volume[i].uuid, relay->uuid, TERRACE_UUID_BYTES))
-			return &found->volume[i];
-	ctl_error("the devices of volume '%s' do not carry its labels", relay->name);
+	struct found_volume *v;
+
+	tabled_find(found, relay->params, 0);
+	v = tabled_volume(found, relay->uuid);
+	if (v && tabled_has_all(v, relay->params))	/* a mirror must not be left out */
+		return v;
+	ctl_error("not all devices of volume '%s' carry its labels", relay->name);
 	return NULL;
 }
 
@@ -247,7 +250,7 @@ static int refuse_state(const struct add *a)
 		ctl_error("volume '%s' is leaving: terracectl leave --undo %s first", a->relay.name, a->relay.name);
 	else if (strstr(a->relay.params, " missing ") || strstr(a->relay.params, " read_only"))
 		ctl_error("volume '%s' is read-only, or a tier of it is missing", a->relay.name);
-	else
+	else if (a->relay.begun || !tabled_check(a->relay.params, a->relay.uuid, a->relay.name))
 		return CTL_OK;
 	return CTL_PROBLEM;
 }

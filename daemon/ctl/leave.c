@@ -21,7 +21,9 @@
  *	… in 5			DEV, complete
  *	Ctrl-C in 1 to 3	the volume goes back up: 0
  *	kill -9 in 1 to 4	NAME works as it is (4, and parts of 1: I/O waits);
- *				the same call goes on, --undo goes back
+ *				the same call goes on, --undo goes back (both put
+ *				back labels that are zeroed first: labels.h)
+ *	… in 5			DEV, complete; the same call removes NAME-terrace
  *	DEV fails		the failed write waits for us: back to 0, it is
  *				repeated there
  *	the volume fails	the same: NAME has its errors again, DEV is not it
@@ -30,32 +32,33 @@
  * written DEV is the volume.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "compare.h"
 #include "device.h"
-#include "find.h"
 #include "interrupt.h"
+#include "labels.h"
 #include "mirror.h"
 #include "names.h"
 #include "probe.h"
 #include "relay.h"
+#include "tabled.h"
 #include "term.h"
 #include "tiers.h"
+
+#define LEAVE_ANEW	(-1)	/* no result: there is nothing to go on with */
 
 struct leave {
 	struct relay relay;
 	const char *to;
 	u32 major, minor;	/* of the device */
-	bool yes, force, json, resumed;
+	bool yes, force, json;
 	struct compare compare;
 };
 
@@ -65,7 +68,7 @@ static int refuse_volume(const struct leave *l)
 {
 	struct ctl_tier tiers[TERRACE_MAX_TIERS];
 	struct dm_volume v;
-	int r = CTL_OK;
+	int r;
 	u32 nr;
 
 	if (dm_named(&v, l->relay.name))
@@ -74,6 +77,7 @@ static int refuse_volume(const struct leave *l)
 		ctl_error("volume '%s' is %s", v.name, v.suspended ? "suspended" : "read-only");
 		return CTL_PROBLEM;
 	}
+	r = tabled_check(l->relay.params, l->relay.uuid, v.name) ? CTL_PROBLEM : CTL_OK;
 	nr = tiers_read(&v, tiers);
 	for (u32 t = 0; t < nr; t++) {
 		if (!tiers[t].missing)
@@ -154,55 +158,20 @@ static int load_plain(const struct leave *l)
 	return r;
 }
 
-/* The labels of the volume's devices, as they are or zeroed. They are in use. */
-static int write_labels(const struct found_volume *v, void **kept)
-{
-	const ssize_t bytes = TERRACE_LABEL_COPIES * (ssize_t)TERRACE_BLOCK_BYTES;
-	void *zeros = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
-	int r = 0;
-
-	for (u32 i = 0; i < v->nr_devices; i++) {
-		int fd = open(v->device[i].path, O_RDWR | O_DIRECT | O_CLOEXEC);
-		bool save = !kept[i];
-
-		if (save)
-			kept[i] = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
-		if (fd < 0 || (save && pread(fd, kept[i], (size_t)bytes, 0) != bytes) ||
-		    pwrite(fd, save ? zeros : kept[i], (size_t)bytes, 0) != bytes || fsync(fd)) {
-			r = errno ? -errno : -EIO;
-			ctl_error("%s: its label cannot be written: %s", v->device[i].path, strerror(-r));
-		}
-		if (fd >= 0)
-			close(fd);
-	}
-	free(zeros);
-	return r;
-}
-
-static struct found_volume *find_devices(struct found *found, const u8 *uuid)
-{
-	for (u32 i = 0; i < found->nr; i++)
-		if (!memcmp(found->volume[i].uuid, uuid, TERRACE_UUID_BYTES))
-			return &found->volume[i];
-	return NULL;
-}
-
 /* NAME is suspended with all that ended on both sides. On failure the labels are as before. */
 static int switch_over(struct leave *l, const struct found_volume *v)
 {
-	void *kept[FOUND_MAX_DEVICES] = { NULL };
 	int r = compare_settle(&l->compare);
 
 	if (!r)
 		r = load_plain(l);
-	if (!r && v)
-		r = write_labels(v, kept);
+	if (r)
+		return r;
+	r = labels_take(v);
 	if (!r)
 		r = dm_resume(l->relay.name, false);
-	if (r && kept[0])
-		write_labels(v, kept);
-	for (u32 i = 0; i < FOUND_MAX_DEVICES; i++)
-		free(kept[i]);
+	if (r)
+		labels_back(l->relay.uuid);
 	return r;
 }
 
@@ -227,24 +196,22 @@ static int finish(struct leave *l, const struct mirror *m)
 	struct found found;
 	int r;
 
-	find_volumes(&found, NULL, 0);
-	v = find_devices(&found, l->relay.uuid);
-	/* a leave that was killed in 4 may have zeroed them */
-	if (!v && !l->resumed) {
-		ctl_error("the devices of volume '%s' do not carry its labels", l->relay.name);
-		find_free(&found);
-		return -ENODEV;
-	}
-	r = dm_suspend(l->relay.name, true);
+	tabled_find(&found, l->relay.params, 0);
+	v = tabled_volume(&found, l->relay.uuid);
+	r = v && tabled_has_all(v, l->relay.params) ? 0 : -ENODEV;
+	if (r)
+		ctl_error("not all devices of volume '%s' carry its labels", l->relay.name);
+	if (!r)
+		r = dm_suspend(l->relay.name, true);
 	if (!r)
 		r = mirror_in_step(m);
 	if (!r)
 		r = switch_over(l, v);
 	if (!r) {
 		compare_free(&l->compare);
+		labels_forget(l->relay.uuid);
 		relay_end(&l->relay);
-		if (v)
-			forget_metadata(v);
+		forget_metadata(v);
 	}
 	find_free(&found);
 	return r;
@@ -298,8 +265,11 @@ static int run_leave(struct leave *l)
 		if (!r)
 			r = make_mirror(l);
 	} else {
+		/* what it leads to may have been stopped, by one that could not start it again */
+		r = relay_out(&l->relay);
 		/* killed in 4: the plain table must not slip in */
-		r = dm_clear(l->relay.name);
+		if (!r)
+			r = dm_clear(l->relay.name);
 		if (!r)
 			r = dm_resume(l->relay.name, false);
 	}
@@ -340,6 +310,51 @@ static int same_device(struct leave *l)
 	return r;
 }
 
+/* In 5: NAME leads somewhere, and not below any more. The device, or 0. */
+static dev_t has_left(const struct leave *l)
+{
+	struct dm_line line, below;
+	unsigned int a, b;
+
+	if (!l->relay.begun || dm_table_line(l->relay.name, &line) || strcmp(line.target, "linear") ||
+	    dm_table_line(l->relay.below, &below) || sscanf(line.params, "%u:%u", &a, &b) != 2 ||
+	    (a == below.major && b == below.minor))
+		return 0;
+	return makedev(a, b);
+}
+
+/* Killed in 5: what was written since is on the device alone. */
+static int end_it(struct leave *l, dev_t dev, bool back)
+{
+	if (back || same_device(l) || makedev(l->major, l->minor) != dev) {
+		char *path = find_path(dev);
+
+		ctl_error("volume '%s' has left already: terracectl leave --to %s %s ends it", l->relay.name,
+			  path ? path : "DEVICE", l->relay.name);
+		free(path);
+		return CTL_PROBLEM;
+	}
+	labels_forget(l->relay.uuid);
+	return relay_end(&l->relay) ? CTL_PROBLEM : report(l);
+}
+
+/* Killed in 4: the volume is as before as soon as it has its labels again. NAME still waits. */
+static int take_up(struct leave *l, bool back)
+{
+	dev_t left = has_left(l);
+
+	if (left)
+		return end_it(l, left, back);
+	if (l->relay.begun && labels_back(l->relay.uuid))
+		return CTL_PROBLEM;
+	if (back)
+		return relay_in(&l->relay, l->relay.params) ? CTL_PROBLEM : CTL_OK;
+	if (!l->relay.begun || !mirrors(l))
+		return LEAVE_ANEW;
+	fprintf(stderr, "'%s' is being copied already: going on\n", l->relay.name);
+	return same_device(l) ? CTL_PROBLEM : run_leave(l);
+}
+
 static int leave_volume(struct leave *l, const char *name, bool back)
 {
 	int r;
@@ -350,19 +365,14 @@ static int leave_volume(struct leave *l, const char *name, bool back)
 		ctl_error("volume '%s' is not leaving", name);
 		return CTL_PROBLEM;
 	}
-	if (back)
-		return relay_in(&l->relay, l->relay.params) ? CTL_PROBLEM : CTL_OK;
-	if (l->relay.begun && mirrors(l)) {
-		fprintf(stderr, "'%s' is being copied already: going on\n", name);
-		l->resumed = true;
-		r = same_device(l);
-	} else {
-		r = l->relay.begun ? 0 : refuse_volume(l);
-		if (!r)
-			r = refuse_device(l);
-		if (!r && !confirmed(l))
-			r = CTL_PROBLEM;
-	}
+	r = take_up(l, back);
+	if (r != LEAVE_ANEW)
+		return r;
+	r = l->relay.begun ? 0 : refuse_volume(l);
+	if (!r)
+		r = refuse_device(l);
+	if (!r && !confirmed(l))
+		r = CTL_PROBLEM;
 	return r ? r : run_leave(l);
 }
 

@@ -3,7 +3,6 @@
  * One floor down and up again. See relay.h.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,34 +11,29 @@
 #include <uuid/uuid.h>
 
 #include "control.h"
+#include "file.h"
+#include "lock.h"
 #include "names.h"
 #include "relay.h"
+#include "tabled.h"
 
-#define FOLDER	"/run/terrace"
 #define TARGET	"terrace"
 
 /* ---- what has to outlive us ---------------------------------------------------------------- */
 
 static char *file_of(const struct relay *relay)
 {
-	return ctl_text(FOLDER "/%s.relay", relay->name);
+	return ctl_text(FILE_RUN "/%s.relay", relay->name);
 }
 
-static int keep(const struct relay *relay)
+static int keep(const struct relay *relay, const char *params)
 {
 	char *path = file_of(relay), *text = ctl_text("%s %llu\n%s\n", uuid_text(relay->uuid),
-						      (unsigned long long)relay->sectors, relay->params);
-	int fd, r = 0;
+						      (unsigned long long)relay->sectors, params);
+	int r;
 
-	mkdir(FOLDER, 0700);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		r = fd < 0 ? -errno : -EIO;
-	if (fd >= 0)
-		close(fd);
-	if (r)
-		ctl_error("%s: cannot be written, and is needed to go on after an interruption: %s", path,
-			  strerror(-r));
+	mkdir(FILE_RUN, 0700);
+	r = file_put(path, text, strlen(text));
 	free(text);
 	free(path);
 	return r;
@@ -102,7 +96,7 @@ static int from_volume(struct relay *relay, const struct dm_volume *v)
 	return 0;
 }
 
-int relay_find(struct relay *relay, const char *name)
+static int look(struct relay *relay, const char *name)
 {
 	struct dm_volume v;
 	struct dm_line line;
@@ -112,22 +106,32 @@ int relay_find(struct relay *relay, const char *name)
 	snprintf(relay->name, sizeof(relay->name), "%s", name);
 	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", name);
 	relay->begun = !dm_table_line(relay->below, &line);
-	if (relay->begun) {
-		/* Loaded and never resumed, by one that was killed: they hold devices. */
-		dm_clear(relay->name);
-		dm_clear(relay->below);
-		r = recall(relay);
-	} else {
-		r = dm_named(&v, name);
-	}
+	r = relay->begun ? recall(relay) : dm_named(&v, name);
 	if (relay->begun && r)
-		ctl_error("'%s' is there, but " FOLDER "/%s.relay is not: it was not made by terracectl",
+		ctl_error("'%s' is there, but " FILE_RUN "/%s.relay is not: it was not made by terracectl",
 			  relay->below, name);
 	if (r || relay->begun)
 		return r;
 	snprintf(relay->name, sizeof(relay->name), "%s", v.name);
 	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", v.name);
 	return from_volume(relay, &v);
+}
+
+/* Twice: what the first look has seen may be the work of one that had the lock then. */
+int relay_find(struct relay *relay, const char *name)
+{
+	int r = look(relay, name);
+
+	if (!r)
+		r = lock_volume(relay->uuid, relay->name);
+	if (!r)
+		r = look(relay, name);
+	if (!r && relay->begun) {
+		/* Loaded and never resumed, by one that was killed: they hold devices. */
+		dm_clear(relay->name);
+		dm_clear(relay->below);
+	}
+	return r;
 }
 
 int relay_tidy(struct relay *relay, const char *name)
@@ -195,12 +199,17 @@ static int start_below(struct relay *relay)
 
 int relay_out(struct relay *relay)
 {
-	int r = keep(relay);
+	int r = 0;
 
-	if (!r && runs_volume(relay->name)) {
-		r = step_aside(relay);
-		if (r)
-			forget(relay);
+	if (runs_volume(relay->name)) {
+		r = tabled_check(relay->params, relay->uuid, relay->name);
+		if (!r)
+			r = keep(relay, relay->params);
+		if (!r) {
+			r = step_aside(relay);
+			if (r)
+				forget(relay);
+		}
 	}
 	relay->begun |= !r;
 	return r ? r : start_below(relay);
@@ -240,16 +249,22 @@ int relay_stop(struct relay *relay)
 
 int relay_change(struct relay *relay, const char *params)
 {
-	snprintf(relay->params, sizeof(relay->params), "%s", params);
-	return keep(relay);
+	int r = keep(relay, params);
+
+	if (!r)
+		snprintf(relay->params, sizeof(relay->params), "%s", params);
+	return r;
 }
 
-/* Unless NAME has the volume's table and could not start it: that one cannot lead anywhere, I/O waits. */
+/*
+ * Unless NAME has the volume's table and could not start it: that one cannot
+ * lead anywhere. Then, and when nothing runs below either, what waits goes on
+ * waiting: led below it would fail.
+ */
 static void lead_below(struct relay *relay)
 {
-	if (has_table(relay->name, true))
+	if (has_table(relay->name, true) || start_below(relay))
 		return;
-	start_below(relay);
 	dm_clear(relay->name);
 	dm_resume(relay->name, true);
 }
@@ -259,7 +274,11 @@ int relay_in(struct relay *relay, const char *params)
 	int r = 0;
 
 	if (!runs_volume(relay->name)) {
-		r = relay_stop(relay);
+		/* while it still runs */
+		if (runs_volume(relay->below))
+			r = tabled_check(params, relay->uuid, relay->name);
+		if (!r)
+			r = relay_stop(relay);
 		if (!r)
 			r = dm_load(relay->name, relay->sectors, TARGET, params);
 		if (!r)
@@ -285,7 +304,9 @@ int relay_end(struct relay *relay)
 		if (r == -EBUSY)
 			ctl_error("'%s' is in use: close it, then dmsetup remove %s", relay->below, relay->below);
 	}
-	if (!r)
+	if (!r) {
 		forget(relay);
+		relay->begun = false;
+	}
 	return r;
 }

@@ -22,7 +22,11 @@
  * Killed in any state: a power cut leaves the volume as it is on its devices;
  * a killed terracectl leaves I/O waiting in b to e. relay_find() tells
  * from the tables and from /run/terrace/NAME.relay which state it is, and
- * relay_out() and relay_in() go on from there.
+ * relay_out() and relay_in() go on from there. It also takes the volume's lock
+ * (lock.h): of two at a time each would go on with what the other has just made.
+ *
+ * A volume is stopped only if each label of the table it is to start with can
+ * be read: the kernel refuses a table with a drive that died in use.
  */
 #ifndef TERRACE_CTL_RELAY_H
 #define TERRACE_CTL_RELAY_H
@@ -54,10 +58,14 @@ int relay_out(struct relay *relay);
 /* To d: the volume stands still, I/O waits. Its devices can be written to. */
 int relay_stop(struct relay *relay);
 
-/* Its table from now on, also for the call that goes on after this one. */
+/* Its table from now on, also for the call that goes on after this one. All or nothing. */
 int relay_change(struct relay *relay, const char *params);
 
-/* From anything to `in`, with @params as the terrace table. */
+/*
+ * From anything to `in`, with @params as the terrace table. If that cannot be
+ * started: to `out` (or as it is, if it was not stopped yet); and if that
+ * cannot be either, I/O waits.
+ */
 int relay_in(struct relay *relay, const char *params);
 
 /* NAME does not need what is below any more: it goes, the volume with it. */

@@ -19,27 +19,29 @@
  *	Ctrl-C in 1, 2		0 again
  *	kill -9 in 1 to 4	NAME works as it is (3, 4: I/O waits); the same call
  *				goes on, --undo goes back (not from 4 on)
- *	DEVICE fails		0 again: a write that it failed is repeated on OLD
- *	OLD fails		0 again, with its errors
+ *	DEVICE fails		0 again: a write that it failed is repeated on OLD;
+ *				in 4, OLD's label is written anew, to be the newer
+ *	OLD fails		0 again, with its errors; if even its label cannot be
+ *				read, 1 without DEVICE: a start would be refused
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "compare.h"
 #include "find.h"
 #include "interrupt.h"
+#include "labels.h"
 #include "mirror.h"
 #include "names.h"
 #include "params.h"
 #include "probe.h"
 #include "relay.h"
+#include "tabled.h"
 #include "term.h"
 
 #define HEAD_BLOCKS	16	/* the labels, and nothing else: not in the mirror */
@@ -60,18 +62,6 @@ struct replace {
 };
 
 /* ---- which tier, which drive, how far? -------------------------------------------------------- */
-
-static char *path_of(dev_t dev)
-{
-	char *link = ctl_text("/sys/dev/block/%u:%u", major(dev), minor(dev)), target[512];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-
-	free(link);
-	if (n <= 0)
-		return NULL;
-	target[n] = 0;
-	return find_node(strrchr(target, '/') + 1);
-}
 
 static bool named_so(const struct tr_label *label, const char *word)
 {
@@ -98,19 +88,24 @@ static int choose_tier(struct replace *p, const struct found_volume *v, const ch
 	return CTL_USAGE;
 }
 
+/* A tier that has its new label, or not yet: the copy still leads to OLD's. */
 static int find_tier(struct replace *p, const char *word)
 {
+	struct found_volume *v;
 	struct found found;
+	struct dm_line copy;
 	int r = CTL_PROBLEM;
 	u64 data, meta;
 
-	find_volumes(&found, NULL, 0);
-	for (u32 i = 0; i < found.nr && r == CTL_PROBLEM; i++)
-		if (!memcmp(found.volume[i].uuid, p->relay.uuid, TERRACE_UUID_BYTES))
-			r = choose_tier(p, &found.volume[i], word);
-	find_free(&found);
-	if (r == CTL_PROBLEM)
+	snprintf(p->copy, sizeof(p->copy), "%.100s-replace", p->relay.name);
+	tabled_find(&found, p->relay.params,
+		    dm_table_line(p->copy, &copy) ? 0 : makedev(copy.major, copy.minor));
+	v = tabled_volume(&found, p->relay.uuid);
+	if (v)
+		r = choose_tier(p, v, word);
+	else
 		ctl_error("the devices of volume '%s' do not carry its labels", p->relay.name);
+	find_free(&found);
 	data = p->label.data_start + p->label.data_blocks;
 	meta = p->label.meta_start + p->label.meta_blocks;
 	p->blocks = data > meta ? data : meta;
@@ -133,7 +128,6 @@ static int find_state(struct replace *p)
 	char old[32], new[32];
 
 	free(word);
-	snprintf(p->copy, sizeof(p->copy), "%.100s-replace", p->relay.name);
 	p->old = now;
 	if (!dm_table_line(p->copy, &copy)) {
 		if (dm_table_part(p->copy, 1, &mirror) || strcmp(mirror.target, "mirror") ||
@@ -153,7 +147,7 @@ static int find_state(struct replace *p)
 			return CTL_PROBLEM;
 		}
 	}
-	p->from = path_of(p->old);
+	p->from = find_path(p->old);
 	if (p->from)
 		return CTL_OK;
 	ctl_error("tier %u of volume '%s' is missing: what is only there cannot be copied", p->tier, p->relay.name);
@@ -170,7 +164,7 @@ static int refuse_volume(const struct replace *p)
 		ctl_error("volume '%s' is leaving: terracectl leave --undo %s first", p->relay.name, p->relay.name);
 	else if (strstr(p->relay.params, " read_only"))
 		ctl_error("volume '%s' is read-only", p->relay.name);
-	else
+	else if (p->relay.begun || !tabled_check(p->relay.params, p->relay.uuid, p->relay.name))
 		return CTL_OK;
 	return CTL_PROBLEM;
 }
@@ -256,14 +250,20 @@ static int make_copy(const struct replace *p)
 	return r;
 }
 
-/* The volume stops, and starts with its tier elsewhere. */
+/* The volume stops, and starts with its tier elsewhere; unless it cannot start so. */
 static int put_tier_on(struct replace *p, dev_t dev)
 {
-	char *params = params_with_device(p->relay.params, p->tier, dev);
-	int r = params ? relay_out(&p->relay) : -EPROTO;
+	char *word = params_device(p->relay.params, p->tier), *params;
+	dev_t now = parse_dev(word);
+	int r;
 
+	free(word);
+	if (now == dev && !p->relay.begun)
+		return 0;
+	params = params_with_device(p->relay.params, p->tier, dev);
+	r = params ? tabled_check(params, p->relay.uuid, p->relay.name) : -EPROTO;
 	if (!r)
-		r = relay_stop(&p->relay);
+		r = relay_out(&p->relay);
 	if (!r)
 		r = relay_in(&p->relay, params);
 	if (!r)
@@ -275,14 +275,9 @@ static int put_tier_on(struct replace *p, dev_t dev)
 static int use_copy(struct replace *p)
 {
 	struct dm_line line;
-	char *word = params_device(p->relay.params, p->tier);
-	dev_t now = parse_dev(word);
 	int r = dm_table_line(p->copy, &line);
 
-	free(word);
-	if (r || (now == makedev(line.major, line.minor) && !p->relay.begun))
-		return r;
-	return put_tier_on(p, makedev(line.major, line.minor));
+	return r ? r : put_tier_on(p, makedev(line.major, line.minor));
 }
 
 /* ---- back ------------------------------------------------------------------------------------------ */
@@ -328,37 +323,62 @@ static int undo(struct replace *p, const char *why)
 
 /* ---- 4: labels -------------------------------------------------------------------------------------- */
 
-/* They are in use, by the copy. */
-static int write_label(const char *path, const void *blocks)
+static void encode_label(u8 *blocks, const struct tr_label *label)
 {
-	const ssize_t bytes = TERRACE_LABEL_COPIES * (ssize_t)TERRACE_BLOCK_BYTES;
-	int fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC), r = 0;
-
-	if (fd < 0 || pwrite(fd, blocks, (size_t)bytes, 0) != bytes || fsync(fd)) {
-		r = errno ? -errno : -EIO;
-		ctl_error("%s: its label cannot be written: %s", path, strerror(-r));
-	}
-	if (fd >= 0)
-		close(fd);
-	return r;
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
+		tr_label_encode(blocks + i * TERRACE_BLOCK_BYTES, label);
 }
 
+/* DEVICE's, then OLD's is zeroed. Both are in use, by the copy. */
 static int write_labels(const struct replace *p)
 {
 	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
 	int r;
 
-	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
-		tr_label_encode(blocks + i * TERRACE_BLOCK_BYTES, &p->label);
-	r = write_label(p->to, blocks);
+	encode_label(blocks, &p->label);
+	r = labels_write(p->to, blocks);
 	memset(blocks, 0, TERRACE_LABEL_COPIES * TERRACE_BLOCK_BYTES);
-	if (!r && write_label(p->from, blocks))
+	if (!r && labels_write(p->from, blocks))
 		fprintf(stderr, "%s still carries its label, an older one: wipe it (wipefs -a)\n", p->from);
 	free(blocks);
 	return r;
 }
 
-/* From here on it goes forward only: the table that is kept names DEVICE. */
+/* OLD's own counts again, whatever DEVICE has got: it is the newer one. -ENODATA: it has none any more. */
+static int write_old_label(const struct replace *p)
+{
+	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	struct found_volume *v;
+	struct found found;
+	int r = -ENODATA;
+
+	find_volumes(&found, (char **)&p->from, 1);
+	v = tabled_volume(&found, p->relay.uuid);
+	if (v && v->device[0].label.tier_index == p->tier) {
+		v->device[0].label.generation = p->label.generation + 1;
+		encode_label(blocks, &v->device[0].label);
+		r = labels_write(p->from, blocks);
+	}
+	find_free(&found);
+	free(blocks);
+	return r;
+}
+
+/* DEVICE failed when it got its label: 3 again, from where undo() can go back. */
+static void keep_old(struct replace *p)
+{
+	struct dm_line copy;
+	char *params;
+
+	if (write_old_label(p) || dm_table_line(p->copy, &copy))
+		return;
+	params = params_with_device(p->relay.params, p->tier, makedev(copy.major, copy.minor));
+	if (params && !relay_change(&p->relay, params))
+		p->labelled = false;
+	free(params);
+}
+
+/* From the labels on it goes forward only, unless there it fails: the table that is kept names DEVICE. */
 static int finish(struct replace *p, const struct mirror *m)
 {
 	char *params = params_with_device(p->relay.params, p->tier, p->new);
@@ -376,6 +396,8 @@ static int finish(struct replace *p, const struct mirror *m)
 	if (!r) {
 		p->labelled = true;
 		r = write_labels(p);
+		if (r)
+			keep_old(p);
 	}
 	if (!r)
 		r = relay_in(&p->relay, params);
@@ -383,16 +405,19 @@ static int finish(struct replace *p, const struct mirror *m)
 	return r ? r : remove_copy(p);
 }
 
-/* Killed in 4: all that was written is on both, and nothing has been since. */
+/* Killed in 4: all that was written is on both, and nothing has been since, unless it runs below. */
 static int finish_again(struct replace *p)
 {
-	struct dm_line line;
+	struct dm_line line, below;
+	bool has_run = !dm_table_line(p->relay.below, &below) && !strcmp(below.target, "terrace");
 	int r = dm_table_line(p->relay.name, &line);
 
 	if (!r && strcmp(line.target, "terrace")) {
 		r = relay_stop(&p->relay);
 		if (!r)
 			r = write_labels(p);
+		if (r && !has_run)
+			keep_old(p);
 	}
 	if (!r)
 		r = relay_in(&p->relay, p->relay.params);
@@ -423,24 +448,29 @@ static int report(const struct replace *p)
 	return CTL_OK;
 }
 
-static int run_replace(struct replace *p)
+static int copy_and_switch(struct replace *p, const struct mirror *m)
 {
-	const struct mirror m = { .name = p->copy, .part = 1, .from = p->from, .to = p->to };
-	int r = 0;
+	int r = p->begun ? 0 : make_copy(p);
 
-	interrupt_watch();
-	if (p->labelled)
-		return finish_again(p) ? CTL_PROBLEM : report(p);
-	if (!p->begun)
-		r = make_copy(p);
 	if (!r)
 		r = use_copy(p);
 	if (!r)
-		r = mirror_copy(&m);
+		r = mirror_copy(m);
 	if (!r)
 		r = compare_devices(&p->compare, p->from, p->to, HEAD_BLOCKS, p->blocks);
-	if (!r)
-		r = finish(p, &m);
+	return r ? r : finish(p, m);
+}
+
+static int run_replace(struct replace *p)
+{
+	const struct mirror m = { .name = p->copy, .part = 1, .from = p->from, .to = p->to };
+	int r;
+
+	interrupt_watch();
+	if (p->labelled)
+		r = finish_again(p);
+	else
+		r = copy_and_switch(p, &m);
 	if (r && p->labelled)
 		ctl_error("the same call goes on");
 	else if (r)

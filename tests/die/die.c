@@ -7,7 +7,9 @@
  *	DIE_AT=N	SIGKILL before change N
  *	FAIL_AT=N	change N is not made: EIO
  *	COUNT=FILE	how many there were so far
+ *	LABEL_AT=N	the Nth read of a device's label fails: EIO
  *	WRITES=1	only writes at a place count
+ *	WRITES=head	... of these only those at the beginning of a file or device
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,12 +17,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <linux/dm-ioctl.h>
 #include <linux/fs.h>
 
 #include "terrace.h"
+#include "terrace_format.h"
 
 static int number(const char *name)
 {
@@ -50,26 +54,59 @@ static int fails(void)
 	return 1;
 }
 
+static int write_fails(off64_t at)
+{
+	const char *which = getenv("WRITES");
+
+	return (!which || strcmp(which, "head") || !at) && fails();
+}
+
+/* A change that is no write at a place. */
+static int other_fails(void)
+{
+	return !getenv("WRITES") && fails();
+}
+
 #define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-	return fails() ? -1 : REAL(pwrite)(fd, data, bytes, at);
+	return write_fails(at) ? -1 : REAL(pwrite)(fd, data, bytes, at);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at)
 {
-	return fails() ? -1 : REAL(pwrite64)(fd, data, bytes, at);
+	return write_fails(at) ? -1 : REAL(pwrite64)(fd, data, bytes, at);
+}
+
+static int label_fails(size_t bytes, off64_t at)
+{
+	static int labels;
+
+	if (at || bytes != TERRACE_LABEL_COPIES * TERRACE_BLOCK_BYTES || ++labels != number("LABEL_AT"))
+		return 0;
+	errno = EIO;
+	return 1;
+}
+
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+	return label_fails(bytes, at) ? -1 : REAL(pread)(fd, data, bytes, at);
+}
+
+ssize_t pread64(int fd, void *data, size_t bytes, off64_t at)
+{
+	return label_fails(bytes, at) ? -1 : REAL(pread64)(fd, data, bytes, at);
 }
 
 int fsync(int fd)
 {
-	return !number("WRITES") && fails() ? -1 : REAL(fsync)(fd);
+	return other_fails() ? -1 : REAL(fsync)(fd);
 }
 
 int rename(const char *from, const char *to)
 {
-	return fails() ? -1 : REAL(rename)(from, to);
+	return other_fails() ? -1 : REAL(rename)(from, to);
 }
 
 static int changes_something(unsigned long request)
@@ -97,7 +134,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	data = va_arg(args, void *);
 	va_end(args);
-	if (changes_something(request) && fails())
+	if (changes_something(request) && other_fails())
 		return -1;
 	return REAL(ioctl)(fd, request, data);
 }

@@ -20,29 +20,10 @@ PLAIN=/dev/mapper/plain
 # slow: a region of the mirror takes 0.1 s
 slow() { echo "0 $(sectors "/dev/ram/$1") delay /dev/ram/$1 0 0 /dev/ram/$1 0 100"; }
 fast() { echo "0 $(sectors "/dev/ram/$1") linear /dev/ram/$1 0"; }
-# becomes DEVICE TABLE
-becomes() {
-	dmsetup load "$1" --table "$2"
-	dmsetup suspend --noudevsync "$1"
-	dmsetup resume --noudevsync --noudevrules "$1"
-}
 dmc plain "$(slow plain)"
 dmc other "$(slow other)"
 target() { dmsetup table "$1" | cut -d' ' -f3; }
-# until_ WHAT COMMAND...
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 400; tries++)); do
-		if "$@"; then return; fi
-		gone "$pid" && break
-		sleep 0.2
-	done
-	cat /dev/shm/said
-	die "$what: never"
-}
 copying() { [[ $(dmsetup status "${1-vol}" 2> /dev/null) =~ \ mirror\ 2\ [^\ ]+\ [^\ ]+\ ([0-9]+)/([0-9]+)\  ]] && ((BASH_REMATCH[1] > 4 && BASH_REMATCH[1] < BASH_REMATCH[2])); }
-gone() { ! kill -0 "$1" 2> /dev/null; }
 leave() { LD_LIBRARY_PATH=$RAM/lib exec "$RAM/terracectl" leave --yes "$@" > /dev/shm/said 2>&1; }
 is_volume() {
 	check_eq "table" "$(target vol)" terrace

@@ -13,25 +13,8 @@ mkram plain 80
 for n in 2 3 4; do mkram spare$n 16; done
 # writes to the slow tier take that many ms, reads and flushes nothing
 writes_take() { echo "0 $(sectors /dev/ram/slow) delay /dev/ram/slow 0 0 /dev/ram/slow 0 $1 /dev/ram/slow 0 0"; }
-becomes() {
-	dmsetup load "$1" --table "$2"
-	dmsetup suspend --noudevsync "$1"
-	dmsetup resume --noudevsync --noudevrules "$1"
-}
 dmc under "$(writes_take 0)"
 VOL_DRIVES[1]=/dev/mapper/under
-gone() { ! kill -0 "$1" 2> /dev/null; }
-until_() {
-	local what=$1 tries
-	shift
-	for ((tries = 0; tries < 400; tries++)); do
-		if "$@"; then return; fi
-		gone "$pid" && break
-		sleep 0.1
-	done
-	cat /dev/shm/said
-	die "$what: never"
-}
 orders() { readlink "/proc/$pid/fd/"* 2> /dev/null | grep -q ^/dev/terrace/; }
 # in_background ARG...: terracectl, as $pid
 in_background() {
