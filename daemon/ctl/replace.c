@@ -119,6 +119,17 @@ static dev_t parse_dev(const char *text)
 	return text && sscanf(text, "%u:%u", &a, &b) == 2 ? makedev(a, b) : 0;
 }
 
+/* One that was killed may have left what it loaded and never resumed, which holds DEVICE, or no table at all. */
+static bool copy_there(const struct replace *p, struct dm_line *copy)
+{
+	if (dm_table_line(p->copy, copy))
+		return false;
+	dm_clear(p->copy);
+	if (!copy->target[0])
+		dm_remove(p->copy);
+	return copy->target[0];
+}
+
 /* What an earlier call has left: the tier's device in the table tells. */
 static int find_state(struct replace *p)
 {
@@ -129,7 +140,7 @@ static int find_state(struct replace *p)
 
 	free(word);
 	p->old = now;
-	if (!dm_table_line(p->copy, &copy)) {
+	if (copy_there(p, &copy)) {
 		if (dm_table_part(p->copy, 1, &mirror) || strcmp(mirror.target, "mirror") ||
 		    sscanf(mirror.params, "core 1 %*u 2 %31s %*u %31s", old, new) != 2) {
 			/* made, or fallen back, and no more: OLD alone */
