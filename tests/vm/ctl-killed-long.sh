@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl create, convert, add, set --keep, deactivate, evacuate, repair, remove: killed before each of their changes, and with each of them failing; the next call goes on or undoes.
-# vm: mode=functional memory=1G timeout=900 long build=die
+# terracectl create, convert, add, replace, leave, set --keep, deactivate, evacuate, repair, remove: killed before each of their changes, and with each of them failing; the next call goes on or undoes.
+# vm: mode=functional memory=1G timeout=1500 long build=die
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -14,8 +14,8 @@ load_terrace
 cp "$TERRACE_TREE/build/die.so" "$RAM/"
 mkdir -p /etc/terrace && mount -t tmpfs tmpfs /etc/terrace
 export COUNT=/dev/shm/count
-# some of them, from change 20 on: scripts/vm -e OPERATIONS="add remove" -e FIRST=20 functional -- bash tests/vm/ctl-killed-long.sh
-operations=${OPERATIONS:-create convert remove add keep deactivate evacuate repair}
+# some of them, from change 20 on: scripts/vm -e OPERATIONS="add remove" -e FIRST=20 -e HOW=DIE functional -- bash tests/vm/ctl-killed-long.sh
+operations=${OPERATIONS:-create convert remove add replace leave keep deactivate evacuate repair}
 tiers=(--tier optane:slots:atomic=/dev/ram/fast --tier hdd:shelves:atomic=/dev/ram/slow)
 source=/dev/ram/source
 klog_allow "device-mapper: "
@@ -50,12 +50,13 @@ works() {
 each() {
 	local operation=$1 shown=${3-0}
 	[[ " $operations " == *" $operation "* ]] || return 0
-	for how in DIE FAIL; do
+	for how in ${HOW-DIE FAIL}; do
 		stopped=0
 		for ((at = ${FIRST-1}; ; at += at < shown ? 8 : 1)); do
 			"before_$operation"
 			if stops "$how" "$at" "${call[@]}"; then break; fi
 			"after_$operation"
+			echo "$operation: $how at change $at"
 		done
 		"after_$operation"
 		echo "$operation: $how at $stopped changes"
@@ -136,6 +137,66 @@ after_add() {
 	nothing_left
 }
 each add 15
+
+# ---- replace, leave: the same call goes on, --undo goes back; the data are there all the time
+need dm-mirror
+same_start() { cmp -n $((4 << 20)) /dev/shm/data /dev/mapper/db || die "$how at change $at: $1: not the data that were written"; }
+# may_end PATTERN ARG...: terracectl succeeds, or says that it cannot any more
+may_end() {
+	local pattern=$1
+	shift
+	said=$(terracectl "$@" 2>&1 < /dev/null) || [[ $said =~ $pattern ]] || die "$how at change $at: then $*: $said"
+}
+target() { dmsetup table db | cut -d' ' -f3; }
+nowhere_else() {
+	dmsetup mknodes > /dev/null
+	check_eq "$how at change $at: $1: mappings" "$(dmsetup ls | wc -l)" 1
+	if compgen -G '/run/terrace/*.relay' || compgen -G '/run/terrace/*.labels'; then die "$how at change $at: $1: files are left"; fi
+}
+before_replace() {
+	blank
+	terracectl create db --tier optane:slots:atomic=/dev/ram/fast --tier hdd:shelves:atomic=/dev/ram/third --size 16M --yes > /dev/null
+	dd if=/dev/shm/data of=/dev/mapper/db bs=1M oflag=direct status=none
+	call=(replace --yes --force --to /dev/ram/slow db 1)
+}
+after_replace() {
+	if [ $((at % 2)) = 0 ]; then
+		may_end "is not being replaced" replace --undo db 1
+		if [[ $said != *"not being replaced"* ]]; then
+			nowhere_else "--undo"
+			same_start "--undo"
+		fi
+	fi
+	may_end "/dev/ram/slow is in use: part of" "${call[@]}"
+	nowhere_else "done"
+	same_start "done"
+	check_eq "$how at change $at: drives" "$(terracectl list --json | json "[t['device'].split('/')[-1] for t in o[0]['devices']]")" "['fast', 'slow']"
+	goes_on remove --yes db
+	nothing_left
+}
+each replace 20
+before_leave() {
+	blank
+	terracectl create db "${tiers[@]}" --size 16M --yes > /dev/null
+	dd if=/dev/shm/data of=/dev/mapper/db bs=1M oflag=direct status=none
+	call=(leave --yes --force --to /dev/ram/third db)
+}
+after_leave() {
+	if [ $((at % 2)) = 0 ]; then
+		may_end "is not leaving|has left already|no volume 'db' is active" leave --undo db
+		if [ "$(target)" = terrace ]; then
+			nowhere_else "--undo"
+			same_start "--undo"
+		fi
+	fi
+	may_end "no volume 'db' is active" "${call[@]}"
+	check_eq "$how at change $at: table" "$(target)" linear
+	nowhere_else "done"
+	same_start "done"
+	dmr db
+	nothing_left
+}
+each leave 20
 
 # ---- set --keep: the old value or the new one; deactivate: active or not
 terracectl create db "${tiers[@]}" --yes --force > /dev/null
