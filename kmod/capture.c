@@ -132,14 +132,12 @@ int tr_put_out(struct terrace *tr, struct tr_batch *batch, u64 generation,
 	for (k = 0; k < batch->nr; k++) {
 		struct tr_out *out = &batch->out[k];
 
-		failed = err;
-		if (!failed) {
-			mutex_lock(&tr->pages_mutex);
-			failed = tr_tree_set__f(tr, out->tree, out->number, &out->entry);
-			if (failed && out->entry.block)
-				tr_metaspace_put__f(tr, out->entry.block, out->entry.blocks);
-			mutex_unlock(&tr->pages_mutex);
-		}
+		mutex_lock(&tr->pages_mutex);
+		failed = err ?: tr_tree_set__f(tr, out->tree, out->number, &out->entry);
+		/* Those behind one that failed have blocks, too; without a write nobody has. */
+		if (failed && out->entry.block)
+			tr_metaspace_put__f(tr, out->entry.block, out->entry.blocks);
+		mutex_unlock(&tr->pages_mutex);
 		captured(tr, out, failed);
 		tr->pages->nr_put += !failed;
 		err = err ?: failed;

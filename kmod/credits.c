@@ -208,28 +208,30 @@ void tr_credits_wait(struct terrace *tr, struct bio *bio)
 {
 	struct tr_credits *c = &tr->credits;
 	struct tr_io *io = tr_io_of(bio);
-	bool first = !io->asked, news;
+	bool first = !io->asked, proven = false, news;
 	blk_status_t status;
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->lock, flags);
 	status = verdict__f(tr, io);
 	if (!status) {
-		if (first || c->ended >= io->asked)
+		proven = !first && c->ended >= io->asked;
+		if (first || proven)
 			io->asked = c->begun + 1;
 		bio_list_add(&c->waiters, bio);
+		/* Under the lock: nobody ends the bio before, and with the last one the volume. */
+		if (first)
+			tr_checkpoint_kick(tr);
+		else
+			queue_delayed_work(tr->checkpoint_wq, &c->again, LOOK_AGAIN);
 	}
-	news = !c->told && (status == BLK_STS_NOSPC || !(status || first));
+	news = !c->told && (status == BLK_STS_NOSPC || proven);
 	c->told |= news;
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (status == BLK_STS_AGAIN)
 		queue_work(tr->io_wq, &io->work);
 	else if (status)
 		tr_defer_end(tr, bio, status);
-	else if (first)
-		tr_checkpoint_kick(tr);
-	else
-		queue_delayed_work(tr->checkpoint_wq, &c->again, LOOK_AGAIN);
 	if (news)
 		tell(tr);
 }

@@ -167,6 +167,8 @@ static int step(struct terrace *tr, struct bio *bio)
 	case TR_GROW:
 		return prepare(tr, bio, verdict, nr);
 	case TR_ROOM:
+		tr_io_of(bio)->asked = 0;	/* writers only; what it was told then has aged */
+		return verdict;
 	case TR_PAGES:
 		return verdict;
 	default:
