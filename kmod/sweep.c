@@ -27,6 +27,7 @@
 
 #define WINDOW		2048u	/* blocks of the shelf that are read at once */
 #define REGIONS		512u	/* moved at a time, so many stay in memory */
+#define PINNED		64u	/* … whatever memory there is (0017) */
 #define GENTLE		8u	/* blocks of a piece: published under one lock */
 #define WRITTEN		16u	/* blocks in one bio */
 #define CREDITS		512u	/* journal records taken at once */
@@ -142,7 +143,9 @@ static void begin(struct sweep *s)
 
 	tr_reserve_wait(s->tr);		/* while none of them is pinned */
 	for (m = 0; m < s->nr_moves; m++) {
-		s->move[m].err = tr_move_begin(s->tr, &s->move[m]);
+		/* Those begun are pinned: without memory the rest is for another time. */
+		s->move[m].err = m >= PINNED && tr_reserve_low(s->tr) ? -EBUSY :
+				 tr_move_begin(s->tr, &s->move[m]);
 		s->busy |= s->move[m].err == -EBUSY;
 	}
 	tr_epoch_wait(s->tr, BIT(s->tr->nr_tiers) - 1);
