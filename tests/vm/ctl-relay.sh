@@ -28,6 +28,7 @@ for d in copy fast slow plain other; do dmc d$d "$(works_ $d)"; done
 drives=(/dev/mapper/dfast /dev/mapper/dslow)
 PLAIN=/dev/mapper/dplain OTHER=/dev/mapper/dother
 target() { dmsetup table vol | cut -d' ' -f3; }
+served() { [ "$(target)" = terrace ] && [ "$(state vol)" = Active ]; }
 state() { dmsetup info -c --noheadings -o suspended "$1"; }
 copying() { [[ $(dmsetup status "$1" 2> /dev/null) =~ \ mirror\ 2\ [^\ ]+\ [^\ ]+\ ([0-9]+)/([0-9]+)\  ]] && ((BASH_REMATCH[1] < BASH_REMATCH[2])); }
 # in_background ARG...: terracectl, as $pid
@@ -125,6 +126,7 @@ dead() {
 	becomes dother "$(slow other)"
 	in_background replace --yes --force --to $OTHER vol 1
 	until_ "copying" copying vol-replace
+	until_ "the volume to be served meanwhile" served
 	becomes dslow "$(broken slow)"
 	until_ "end" gone $pid
 	if wait $pid; then die "its drive died, and replace ended well"; fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terraced with a state directory that is full, read-only, damaged; a clock that jumps; a rival; kills; a volume that goes while room is made.
-# vm: mode=functional cpus=1 memory=3G timeout=900 build=daemon,orders,drive
+# vm: mode=functional cpus=1 memory=3G timeout=900 build=daemon,orders,drive long
 #
 # Each time: what is wrong is told in the log, room is made all the same, and the data are right.
 # shellcheck disable=SC2119,SC2086,SC2154
