@@ -18,7 +18,7 @@ refused() { expect_fail 'Input/output error' sync "$VOL"; }
 open() { vol_up stream_kb=64 commit_ms=60000 avoid_tiers=1; }
 
 # what was not flushed is lost with the power
-vol_drives 64 256 survive=0 tear=0
+vol_drives 64 1024 survive=0 tear=0	# shelves enough: one is always open
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none --journal 1M
 klog_allow 'drive (fast|slow)'
 open
