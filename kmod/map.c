@@ -355,11 +355,15 @@ bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
  */
 static void see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
 {
-	u32 most = tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024);
-	u32 blocks = stream_blocks(tr->read_streams, block, nr, &io->bulk);
+	bool keeps = tr_tune(tr, TR_TUNE_CACHE_MB);
+	u32 most, blocks;
 
-	if (!tr_tune(tr, TR_TUNE_CACHE_MB))
-		most = 0;
+	io->ahead = 0;
+	io->bulk = false;
+	if (nr == 1 && !keeps)
+		return;		/* whatever it belongs to, it is read alone */
+	most = keeps ? tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024) : 0;
+	blocks = stream_blocks(tr->read_streams, block, nr, &io->bulk);
 	io->ahead = blocks > 2 * nr ? min(2 * blocks, most) : 0;
 }
 
