@@ -84,16 +84,7 @@ vol_up
 dd if=/dev/shm/data of="$VOL" bs=1M count=12 oflag=direct status=none
 vol_down
 # every page of region 1 there is, older ones included
-pages=$(python3 - $fast $META <<- 'EOF'
-	import os, struct, sys
-	disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
-	for block in range(meta, meta + 4096):
-	    page = os.pread(disk, 4096, block * 4096)
-	    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
-	    if magic == 0x50414d54 and index == 1:
-	        print(block)
-	EOF
-)
+pages=$(vol_map_pages $fast 1)
 [ "$pages" ] || die "no map page of region 1 found"
 for page in $pages; do scribble $fast "$page"; done
 klog_expect 'map page of region 1 is damaged'

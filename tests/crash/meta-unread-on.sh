@@ -5,7 +5,6 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-META=16			# first block of the metadata area: geometry.h
 REGION=1024		# blocks
 put() { dd if=/dev/shm/data of="$VOL" bs=4k seek="$1" skip="$1" count="${2:-1}" oflag=direct,dsync conv=notrunc status=none; }
 same() { dd if="$VOL" bs=4k iflag=direct skip="$1" count="${2:-1}" status=none | cmp -i 0:$(($1 * 4096)) -n $((${2:-1} * 4096)) - /dev/shm/data; }
@@ -21,17 +20,7 @@ vol_message checkpoint
 put $((REGION + 700))
 vol_cut
 dd if=/dev/mapper/fast of=/dev/shm/meta bs=1M count=32 iflag=direct status=none
-while read -r block; do drive fast error add read $((block * 8)) 8; done < <(
-	python3 - /dev/shm/meta "$META" <<- 'PYTHON'
-		import os, struct, sys
-		disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
-		for block in range(meta, meta + 4096):
-		    page = os.pread(disk, 4096, block * 4096)
-		    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
-		    if magic == 0x50414d54 and index == 1:
-		        print(block)
-	PYTHON
-)
+while read -r block; do drive fast error add read $((block * 8)) 8; done < <(vol_map_pages /dev/shm/meta 1)
 klog_allow 'drive fast'
 klog_expect 'number 1 at meta block .*: the drive of copy 0 cannot be read'
 klog_expect 'no checkpoint has succeeded for a minute .*: the volume is read-only'

@@ -5,7 +5,6 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-META=16			# first block of the metadata area: geometry.h
 REGION=$((4 << 20))
 at() { dd if="$VOL" bs=4k iflag=count_bytes,skip_bytes,direct skip="$1" count="$2" status=none; }
 used() { vol_status | tr ' ' '\n' | awk -F'[=/]' '$1 == "used" { n += $2 } END { print n }'; }
@@ -13,17 +12,7 @@ used() { vol_status | tr ' ' '\n' | awk -F'[=/]' '$1 == "used" { n += $2 } END {
 unread() {
 	local block
 	dd if=/dev/mapper/fast of=/dev/shm/meta bs=1M count=32 iflag=direct status=none
-	while read -r block; do drive fast error add read $((block * 8)) 8; done < <(
-		python3 - /dev/shm/meta "$META" <<- 'PYTHON'
-			import os, struct, sys
-			disk, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
-			for block in range(meta, meta + 4096):
-			    page = os.pread(disk, 4096, block * 4096)
-			    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
-			    if magic == 0x50414d54 and index == 1:
-			        print(block)
-		PYTHON
-	)
+	while read -r block; do drive fast error add read $((block * 8)) 8; done < <(vol_map_pages /dev/shm/meta 1)
 }
 
 vol_drives 64 256

@@ -152,6 +152,19 @@ vol_tier() {
 }
 vol_message() { dmsetup message vol 0 "$*"; }
 
+# vol_map_pages DEVICE|FILE REGION: meta blocks' places on it that hold a page of that region, older ones included
+vol_map_pages() {
+	python3 - "$1" "$2" <<- 'PYTHON'
+		import os, struct, sys
+		disk, region, meta = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2]), 16	# geometry.h
+		for block in range(meta, meta + 4096):
+		    page = os.pread(disk, 4096, block * 4096)
+		    magic, index, level = struct.unpack_from('<I4xQ18xB', page) if len(page) == 4096 else (0, 0, 0)
+		    if magic == 0x50414d54 and index == region:
+		        print(block)
+	PYTHON
+}
+
 # ---- the oracle ----
 
 oracle_new() {
