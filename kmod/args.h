@@ -15,6 +15,7 @@ struct terrace;
 enum tr_tune_id {
 	TR_TUNE_MEMORY_MB,	/* map in memory, at most */
 	TR_TUNE_STREAM_KB,	/* a sequential write this long goes to shelves; 0: never */
+	TR_TUNE_APPEND_KB,	/* prepared ahead of appends that are synced, at most; 0: nothing */
 	TR_TUNE_COMMIT_MS,	/* records are committed this soon without a flush */
 	TR_TUNE_QUEUE_IF_FULL,	/* wait for room instead of ENOSPC */
 	TR_TUNE_AGE_S,		/* seconds a tick of region age lasts */

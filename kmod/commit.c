@@ -38,7 +38,8 @@
  *     its blocks back before it ends), or it is durable. Only the last is idle.
  *   - W went in place, to a tier without a volatile cache: what that drive has
  *     acknowledged is durable. The block layer would end a flush of it at once.
- *   - W went to a tier with one: the mark is there, F makes a round.
+ *   - W went to a tier with one: the mark is there, or a direct flush that came
+ *     after W is under way; F makes a round, or goes to the drive itself.
  *   - The cache is switched on in sysfs (write_cache) after W: the mark still
  *     stands, for only a flush that was sent takes it away; the next F flushes.
  *     Switched off with W unflushed: that is the user's word that no flush is
@@ -47,9 +48,17 @@
  *     idle only when all records are, and every tier is flushed: data in a fresh
  *     place were written without FUA, and their record may have become durable
  *     without them (hold_back()).
+ *
+ * Direct: a flush that finds no record open or on its way, and one tier only that
+ * it could mean, is sent there from map(). It takes the mark away and counts in
+ * tier->flushing until it has ended: whoever needs that tier flushed meanwhile, a
+ * later flush or a round whose records point there, sends one of his own. Mark
+ * and count change in one step, under journal.lock; one that failed sets the
+ * mark again.
  */
 #include <linux/slab.h>
 
+#include "io.h"
 #include "meta.h"
 #include "sense.h"
 
@@ -139,12 +148,29 @@ static void flush_send(struct terrace *tr, struct tr_tier *tier)
 	submit_bio(bio);
 }
 
-/* Written since its last flush, and the drive may have it in a volatile cache
- * only. Asked each time, for sysfs can change it.
+/* Written since its last flush, or that has not ended, and the drive may have it in a
+ * volatile cache only. Asked each time, for sysfs can change it.
  */
-static bool needs_flush(const struct tr_tier *tier)
+static bool needs_flush__f(const struct tr_tier *tier)
 {
-	return READ_ONCE(tier->unflushed) && !tier->missing && bdev_write_cache(tier->bdev);
+	return (READ_ONCE(tier->unflushed) || tier->flushing) && !tier->missing &&
+	       bdev_write_cache(tier->bdev);
+}
+
+/* Whoever ends a write from here on sets the mark anew. What ended before is covered by
+ * the flush that the caller sends next, if it was needed. (Partner: tr_io_end.)
+ */
+static bool take_unflushed(struct terrace *tr, struct tr_tier *tier)
+{
+	unsigned long flags;
+	bool needed;
+
+	spin_lock_irqsave(&tr->journal.lock, flags);
+	needed = needs_flush__f(tier);
+	if (needed)
+		xchg(&tier->unflushed, false);
+	spin_unlock_irqrestore(&tr->journal.lock, flags);
+	return needed;
 }
 
 /* Flushes the tiers in @mask that were written. Mask of those that failed. */
@@ -158,11 +184,7 @@ static u32 flush_tiers(struct terrace *tr, u32 mask)
 	for (t = 0; t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
 
-		/* xchg: whoever ends a write from here on sets it anew. What
-		 * ended before is covered by the flush sent below. (Partner:
-		 * tr_io_end.)
-		 */
-		if (!(mask & BIT(t)) || !needs_flush(tier) || !xchg(&tier->unflushed, false))
+		if (!(mask & BIT(t)) || !take_unflushed(tr, tier))
 			continue;
 		flush_send(tr, tier);
 		sent |= BIT(t);
@@ -327,7 +349,7 @@ static int round_write(struct terrace *tr, struct round *r)
 		return err;
 	}
 	if (carried < tr->nr_tiers && (mask & BIT(carried)))
-		preflush = xchg(&tr->tier[carried].unflushed, false);
+		preflush = take_unflushed(tr, &tr->tier[carried]);
 	if (write_ring(tr, &r->blocks, preflush)) {
 		if (preflush)
 			WRITE_ONCE(tr->tier[carried].unflushed, true);
@@ -352,6 +374,8 @@ static bool commit_round(struct terrace *tr)
 	records = !list_empty(&r.blocks);
 	if (records)
 		tr_lazy_unclean(tr);
+	if (records && (!bio_list_empty(&r.flushes) || !bio_list_empty(&r.fuas)))
+		tr_appends_see(tr, &r.blocks);
 	err = round_write(tr, &r);
 	spin_lock_irq(&j->lock);
 	j->committing = false;
@@ -395,46 +419,85 @@ void tr_commit_kick(struct terrace *tr)
 	queue_work(tr->commit_wq, &tr->journal.commit_work);
 }
 
-/* Nothing to commit, nothing written that a flush would have to bring down. */
-static bool idle__f(struct terrace *tr)
+/* No record is open or on its way. */
+static bool all_durable__f(const struct tr_journal *j)
 {
-	struct tr_journal *j = &tr->journal;
-	u32 t;
-
 	lockdep_assert_held(&j->lock);
-	if (j->cur || j->committing || !list_empty(&j->open))
-		return false;
-	for (t = 0; t < tr->nr_tiers; t++)
-		if (needs_flush(&tr->tier[t]))
-			return false;
-	return true;
+	return !j->cur && !j->committing && list_empty(&j->open);
 }
 
-static void queue_bio(struct terrace *tr, struct bio_list *bios, struct bio *bio)
+/* Tiers that a flush would have to bring down. */
+static u32 to_flush__f(struct terrace *tr)
+{
+	u32 t, mask = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (needs_flush__f(&tr->tier[t]))
+			mask |= BIT(t);
+	return mask;
+}
+
+bool tr_commit_flush(struct terrace *tr, struct bio *bio)
+{
+	struct tr_journal *j = &tr->journal;
+	struct tr_io *io = tr_io_of(bio);
+	bool durable, direct = false;
+	unsigned long flags;
+	u32 mask;
+
+	spin_lock_irqsave(&j->lock, flags);
+	durable = all_durable__f(j);
+	mask = durable ? to_flush__f(tr) : 0;
+	if (is_power_of_2(mask)) {
+		io->tier = __ffs(mask);
+		io->kind = TR_IO_FLUSH;
+		tr->tier[io->tier].flushing++;
+		xchg(&tr->tier[io->tier].unflushed, false);
+		direct = true;
+	} else if (!durable || mask) {
+		bio_list_add(&j->flushes, bio);
+	}
+	spin_unlock_irqrestore(&j->lock, flags);
+	if (direct)
+		bio_set_dev(bio, tr->tier[io->tier].bdev);
+	else if (!durable || mask)
+		tr_commit_kick(tr);
+	else
+		bio_endio(bio);
+	return direct;
+}
+
+void tr_commit_flushed(struct tr_io *io, blk_status_t status)
+{
+	struct tr_tier *tier = &io->tr->tier[io->tier];
+	struct tr_journal *j = &io->tr->journal;
+	unsigned long flags;
+
+	if (status)
+		DMERR_LIMIT("%s: flush of tier %u failed (%d)", io->tr->name, io->tier,
+			    blk_status_to_errno(status));
+	spin_lock_irqsave(&j->lock, flags);
+	if (status)
+		WRITE_ONCE(tier->unflushed, true);
+	tier->flushing--;
+	spin_unlock_irqrestore(&j->lock, flags);
+}
+
+void tr_commit_fua(struct terrace *tr, struct bio *bio)
 {
 	struct tr_journal *j = &tr->journal;
 	unsigned long flags;
 	bool idle;
 
 	spin_lock_irqsave(&j->lock, flags);
-	idle = idle__f(tr);
+	idle = all_durable__f(j) && !to_flush__f(tr);
 	if (!idle)
-		bio_list_add(bios, bio);
+		bio_list_add(&j->fuas, bio);
 	spin_unlock_irqrestore(&j->lock, flags);
 	if (idle)
 		bio_endio(bio);
 	else
 		tr_commit_kick(tr);
-}
-
-void tr_commit_flush(struct terrace *tr, struct bio *bio)
-{
-	queue_bio(tr, &tr->journal.flushes, bio);
-}
-
-void tr_commit_fua(struct terrace *tr, struct bio *bio)
-{
-	queue_bio(tr, &tr->journal.fuas, bio);
 }
 
 static bool is_durable(const struct tr_journal *j, u64 record)

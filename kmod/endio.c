@@ -16,6 +16,27 @@ static void leave_epoch(struct tr_io *io)
 	this_cpu_dec(io->tr->tier[io->tier].epoch_cpu->count[io->epoch]);
 }
 
+/* Zeros: what has got a place, or a pack, meanwhile keeps it. */
+static u32 publish_zeros__f(struct tr_io *io)
+{
+	struct tr_region *region = io->region;
+	struct terrace *tr = io->tr;
+	u32 done, n, used = 0;
+	struct tr_pack_ref ref;
+	u64 place;
+
+	for (done = 0; done < io->nr; done += n) {
+		n = tr_leaf_run(&region->leaf, io->i + done, io->nr - done, &place);
+		n = tr_region_find_pack(region, io->i + done, n, &ref);
+		if (place == TR_NO_PLACE && !ref.id)
+			used += tr_region_map__f(tr, region, io->i + done, n,
+						 tr_place(io->tier, io->index + done));
+		else
+			tr_space_put(tr, &tr->tier[io->tier], io->index + done, n);
+	}
+	return used;
+}
+
 static void publish(struct tr_io *io)
 {
 	struct tr_region *region = io->region;
@@ -28,9 +49,14 @@ static void publish(struct tr_io *io)
 	if (tier->kind == TERRACE_KIND_SHELVES)
 		tr_shelf_published(tr, tier, io->index,
 				   (region->number << TERRACE_REGION_SHIFT) + io->i, io->nr, true);
-	used = tr_region_map__f(tr, region, io->i, io->nr, tr_place(io->tier, io->index));
+	if (unlikely(io->zeros))
+		used = publish_zeros__f(io);
+	else
+		used = tr_region_map__f(tr, region, io->i, io->nr, tr_place(io->tier, io->index));
 	region->reserved -= io->nr;
 	region->pins--;
+	if (unlikely(!used))
+		tr_credit_settle__f(tr, region);
 	spin_unlock_irqrestore(&region->lock, flags);
 	tr_journal_unreserve(tr, io->nr - used);
 }
@@ -60,6 +86,11 @@ void tr_io_end(struct tr_io *io, blk_status_t status)
 
 	if (io->kind == TR_IO_NONE)
 		return;
+	if (io->kind == TR_IO_FLUSH) {
+		tr_commit_flushed(io, status);
+		io->kind = TR_IO_NONE;
+		return;
+	}
 	tier = &io->tr->tier[io->tier];
 	if (io->kind != TR_IO_READ && !READ_ONCE(tier->unflushed))
 		WRITE_ONCE(tier->unflushed, true);

@@ -34,6 +34,10 @@ enum tr_verdict {
  */
 enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr, u32 how,
 			 struct tr_pack_ref *ref);
+/* Places for up to @nr blocks that have none, before anybody writes them; io->zeros is set.
+ * TR_GO, TR_GROW, or not now. The same conditions.
+ */
+enum tr_verdict tr_route_ahead(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr);
 /* One that is answered, in statistics. */
 void tr_count_packed(struct terrace *tr, const struct tr_io *io);
 bool tr_is_stream(struct terrace *tr, u64 block, u32 nr);

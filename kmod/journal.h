@@ -14,6 +14,7 @@
 #include "core/journal_block.h"
 
 struct terrace;
+struct tr_io;
 
 /*
  * Records are collected in blocks in memory, in the order of publication, and
@@ -80,8 +81,11 @@ void tr_journal_unreserve(struct terrace *tr, u32 n);
  * block is the order of publication. Consumes one credit.
  */
 u64 tr_journal_append(struct terrace *tr, const struct tr_record *record);
-/* Queue a bio until everything completed so far is durable. Never sleep. */
-void tr_commit_flush(struct terrace *tr, struct bio *bio);	/* empty PREFLUSH */
+/* Queue a bio until everything completed so far is durable. Never sleep. An empty PREFLUSH:
+ * true: it was sent nowhere, its drive is set, and tr_commit_flushed() is due at its end.
+ */
+bool tr_commit_flush(struct terrace *tr, struct bio *bio);
+void tr_commit_flushed(struct tr_io *io, blk_status_t status);
 void tr_commit_fua(struct terrace *tr, struct bio *bio);	/* ended through bio_endio */
 void tr_commit_kick(struct terrace *tr);
 /* Commit now and wait: everything appended before the call is durable. */

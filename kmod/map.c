@@ -220,8 +220,10 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 	io->region = region;
 	io->i = i;
 	io->nr = got;
-	this_cpu_inc(tr->stats->new_writes);
-	this_cpu_inc(tr->stats->writes[t]);
+	if (likely(!io->zeros)) {
+		this_cpu_inc(tr->stats->new_writes);
+		this_cpu_inc(tr->stats->writes[t]);
+	}
 	return go(io, &tr->tier[t], TR_IO_NEW, index);
 }
 
@@ -302,15 +304,56 @@ enum tr_verdict tr_route(struct terrace *tr, struct tr_io *io, u64 block, u32 *n
 	return route_read(tr, io, place, how, ref);
 }
 
+enum tr_verdict tr_route_ahead(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr)
+{
+	u32 i = block & (TERRACE_REGION_BLOCKS - 1);
+	struct tr_region *region;
+	struct tr_pack_ref ref;
+	unsigned int seq;
+	u64 place;
+	u16 flags;
+	u32 n;
+
+	look_at_epochs(tr, io);
+	region = tr_region_find(tr, block >> TERRACE_REGION_SHIFT);
+	if (!region || region == &tr->empty)
+		return TR_LOAD;
+	do {
+		seq = read_seqcount_begin(&region->seq);
+		n = tr_leaf_run(&region->leaf, i, *nr, &place);
+		n = tr_region_find_pack(region, i, n, &ref);
+		flags = READ_ONCE(region->flags);
+	} while (read_seqcount_retry(&region->seq, seq));
+	if (place != TR_NO_PLACE || ref.id || flags & (TR_REGION_LOST | TR_REGION_MOVING))
+		return TR_ERROR;
+	*nr = n;
+	return route_new(tr, io, region, i, nr, TR_HOW_WRITE | TR_HOW_DEFERRED);
+}
+
 /* --- streams --------------------------------------------------------------------- */
+
+#define SYNCED_BLOCKS	64	/* less than that from flush to flush: a log, no stream */
+
+static void go_on(struct tr_stream *stream, u64 block, u32 nr, u32 flushes)
+{
+	if (stream->flushes != flushes) {
+		if (stream->since < SYNCED_BLOCKS)
+			stream->nr = 0;
+		stream->flushes = flushes;
+		stream->since = 0;
+	}
+	stream->next = block + nr;
+	stream->nr += nr;
+	stream->since += nr;
+}
 
 /*
  * How many blocks have come in order, with these? A few streams per CPU, each
  * remembered by the block that would continue it. What device-mapper brings
  * again, since only the front of a bio had one place, ends where the stream
- * does: it was counted, and belongs to what its front belonged to.
+ * does: it was counted, and belongs to what its front belonged to. @flushes so far.
  */
-static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr, bool *bulk)
+static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr, u32 flushes, bool *bulk)
 {
 	struct tr_streams *streams = get_cpu_ptr(all);
 	u32 k, blocks = nr;
@@ -320,18 +363,16 @@ static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr, boo
 	for (k = 0; k < TR_STREAMS; k++) {
 		struct tr_stream *stream = &streams->stream[k];
 
-		if (stream->next == block) {
-			stream->next = block + nr;
-			stream->nr += nr;
-		} else if (stream->next != block + nr) {
+		if (stream->next == block)
+			go_on(stream, block, nr, flushes);
+		else if (stream->next != block + nr)
 			continue;
-		}
 		blocks = stream->nr;
 		*bulk = stream->bulk |= *bulk;
 		goto out;
 	}
 	streams->stream[streams->hand] = (struct tr_stream){
-		.next = block + nr, .nr = nr, .bulk = *bulk,
+		.next = block + nr, .nr = nr, .flushes = flushes, .since = nr, .bulk = *bulk,
 	};
 	streams->hand = (streams->hand + 1) % TR_STREAMS;
 out:
@@ -346,7 +387,7 @@ bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
 	bool bulk;
 
 	return threshold && tr->stream_tier < tr->nr_tiers &&
-	       stream_blocks(tr->streams, block, nr, &bulk) >= threshold;
+	       stream_blocks(tr->streams, block, nr, READ_ONCE(tr->flushes), &bulk) >= threshold;
 }
 
 /*
@@ -363,7 +404,7 @@ static void see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
 	if (nr == 1 && !keeps)
 		return;		/* whatever it belongs to, it is read alone */
 	most = keeps ? tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024) : 0;
-	blocks = stream_blocks(tr->read_streams, block, nr, &io->bulk);
+	blocks = stream_blocks(tr->read_streams, block, nr, 0, &io->bulk);
 	io->ahead = blocks > 2 * nr ? min(2 * blocks, most) : 0;
 }
 
@@ -425,12 +466,13 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	io->commit = false;
 	io->rescue = false;
 	io->timed = false;
+	io->zeros = false;
 	io->thread = 0;
 	io->tr = tr;
 	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
-		tr_commit_flush(tr, bio);
-		return DM_MAPIO_SUBMITTED;
+		WRITE_ONCE(tr->flushes, READ_ONCE(tr->flushes) + 1);
+		return tr_commit_flush(tr, bio) ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
 	}
 	block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
 	nr = all = bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES;

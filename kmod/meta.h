@@ -253,6 +253,11 @@ static inline u64 tr_ring_block(const struct terrace *tr, u64 block_seq)
 	return tr->super.journal_start + block_seq % tr->super.journal_blocks;
 }
 
+/* --- append.c --------------------------------------------------------------- */
+
+/* The commit worker is about to write these, and somebody waits for them. */
+void tr_appends_see(struct terrace *tr, const struct list_head *blocks);
+
 /* --- scan.c, replay.c, recover.c ----------------------------------------- */
 
 #define TR_PIECE_BLOCKS	64

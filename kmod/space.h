@@ -102,6 +102,7 @@ struct tr_tier {
 	bool atomic;			/* 4 KiB power-fail atomic: overwrite in place */
 	bool missing;			/* not there at activation */
 	bool unflushed;			/* written since the last flush was issued */
+	u32 flushing;			/* direct flushes under way (commit.c); journal.lock */
 	bool low;			/* as the last ROOM event said */
 	u8 unit;			/* blocks that the drive maps as one (shelves), 1: any */
 

@@ -35,6 +35,11 @@ static u64 new_writes(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, new_writes);
 }
 
+static u64 prepared(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, prepared);
+}
+
 static u64 packed_reads(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, packed_reads);
@@ -269,6 +274,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("tiers", " tiers=", tiers),
 	NUMBER("zeros", " zeros=", zeros),
 	NUMBER("new", " new=", new_writes),
+	NUMBER("prepared", NULL, prepared),
 	NUMBER("deferred", " deferred=", deferred),
 	NUMBER("throttled", " throttled=", throttled),
 	NUMBER("packed_reads", " packed=", packed_reads),

@@ -155,6 +155,7 @@ enum tr_io_kind {
 	TR_IO_READ,
 	TR_IO_PLACE,		/* overwrite in place */
 	TR_IO_NEW,		/* to a fresh place, published at completion */
+	TR_IO_FLUSH,		/* of one tier, sent from map(); in no epoch */
 };
 
 /* Per bio of ours, and per piece that the deferred path cuts from one. */
@@ -165,6 +166,7 @@ struct tr_io {
 	bool commit;		/* ends only after the next commit (FUA) */
 	bool rescue;		/* a failed read on its second way (rescue.c) */
 	bool timed;		/* its end is told, sense.h */
+	bool zeros;		/* NEW: only where there is nothing yet (append.c) */
 	bool stream;		/* deferred writes: was found to be part of one */
 	u8 told_tier;
 	u32 thread;		/* who asked, if a worker goes on with it; 0: whoever runs */
@@ -354,10 +356,17 @@ void tr_throttle_init(struct terrace *tr);
 void tr_throttle(struct terrace *tr, struct bio *bio);	/* later; never sleeps */
 void tr_throttle_update(struct terrace *tr);	/* room has changed */
 
+/* Places ahead of appends (append.c). */
+int tr_appends_init(struct terrace *tr);
+void tr_appends_quiesce(struct terrace *tr);
+void tr_appends_exit(struct terrace *tr);
+
 #define TR_STREAMS	4
 struct tr_stream {
 	u64 next;
 	u32 nr;
+	u32 flushes;		/* tr->flushes when it was last gone on with … */
+	u32 since;		/* … and blocks since that has changed */
 	bool bulk;		/* there was a large one among them */
 };
 
@@ -461,6 +470,7 @@ void tr_mode_lower(struct terrace *tr, enum tr_mode mode, const char *why, int e
 struct tr_stats {
 	u64 reads[TERRACE_MAX_TIERS], writes[TERRACE_MAX_TIERS];
 	u64 read_zeros, new_writes, deferred, throttled;
+	u64 prepared;			/* blocks, ahead of appends (append.c) */
 	u64 moved, left_out;
 	u64 packed_reads;		/* bios, or parts of them, read from packs */
 	u64 pack_reads, index_reads;	/* reads of runs, and of indexes from shelves */
@@ -528,6 +538,7 @@ struct terrace {
 	struct tr_ranges *ranges;	/* pins and hints, NULL: none; RCU */
 	struct tr_summary *summary;	/* NULL: nobody has mapped it; RCU */
 	struct tr_packing *packing;	/* codecs, indexes of packs (unpack.c) */
+	struct tr_appends *appends;
 	atomic64_t memory;		/* bytes of regions, leaves, chunks, pages */
 	struct tr_tunes tunes;
 
@@ -565,6 +576,7 @@ struct terrace {
 	struct tr_throttle throttle;
 	struct tr_streams __percpu *streams, *read_streams;	/* written; read from packs */
 	u32 stream_tier;		/* first shelves tier; nr_tiers: none */
+	u32 flushes;			/* that came; who loses a race loses one */
 	bool high_places;		/* some place needs more than 32 bits */
 	spinlock_t discard_lock;
 	struct list_head discards;

@@ -13,6 +13,7 @@
 const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_MEMORY_MB]	= { "memory_mb", 1, 1 << 20, 64 },
 	[TR_TUNE_STREAM_KB]	= { "stream_kb", 0, 1 << 30, 16384 },
+	[TR_TUNE_APPEND_KB]	= { "append_kb", 0, 4096, 1024 },
 	[TR_TUNE_COMMIT_MS]	= { "commit_ms", 10, 60000, 1000 },
 	[TR_TUNE_QUEUE_IF_FULL]	= { "queue_if_full", 0, 1, 0 },
 	[TR_TUNE_AGE_S]		= { "age_s", 1, 86400, 60 },

@@ -239,6 +239,8 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 		err = tr_regions_init(tr);
 	if (!err)
 		err = tr_packing_init(tr);
+	if (!err)
+		err = tr_appends_init(tr);
 	tr->stats = alloc_percpu(struct tr_stats);
 	tr->streams = alloc_percpu(struct tr_streams);
 	tr->read_streams = alloc_percpu(struct tr_streams);
@@ -270,6 +272,7 @@ static void free_volume(struct terrace *tr)
 		cancel_work_sync(&tr->sweep_work);
 	}
 	tr_stop(tr);
+	tr_appends_exit(tr);
 	if (tr->commit_wq)
 		destroy_workqueue(tr->commit_wq);
 	/* Last: any of these may have looked at `stopping` just before, and kicked. */
@@ -382,6 +385,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	flush_work(&tr->evict_work);
 	cancel_work_sync(&tr->sweep_work);
 	tr_stretches_quiesce(tr);
+	tr_appends_quiesce(tr);
 	if (tr_writable(tr)) {
 		flush_work(&tr->discard_work);
 		tr_checkpoint(tr, true);

@@ -63,6 +63,51 @@ power_fails
 check_eq "block 0" "$(letters 0 1)" c
 pass "what ended while a flush was under way is flushed by the next"
 
+# ---- who comes while a flush that went straight to the drive is under way ----
+
+# held_flush BLOCK CHAR: written in place, its flush is under way and does not end
+held_flush() {
+	sync "$VOL"		# all drives; from here on it means one of them
+	put "$1" "$2"
+	drive fast error add flush 0 0 count=1 hold
+	start eval "sync $VOL 2> /dev/null || true"
+	drive_wait_held fast
+}
+for block in 0 1; do put $block a; done
+sync "$VOL"
+held_flush 0 d
+sync "$VOL"			# has to wait for that one's data as well
+drive fast error clear
+drive_cut fast
+wait "$JOB" || true
+dmr vol
+drive_revive fast
+vol_up "${UP[@]}"
+check_eq "block 0" "$(letters 0 1)" d
+pass "a flush does not end before the data of one that is still under way are down"
+
+# a fresh place is written, a flush begins, and its record is committed meanwhile: by hand
+held_flush 0 e
+put 2 n
+dmsetup message vol 0 commit
+drive fast error clear
+drive_cut fast
+wait "$JOB" || true
+dmr vol
+drive_revive fast
+vol_up "${UP[@]}"
+check_eq "block 2" "$(letters 2 1)" n
+pass "a commit flushes what its records point to beside a flush that is still under way"
+
+drive fast error add flush 0 0 count=1
+put 1 f
+! sync "$VOL" 2> /dev/null || die "a flush that failed ended well"
+drive fast error clear
+sync "$VOL"
+power_fails
+check_eq "block 1" "$(letters 1 1)" f
+pass "after a flush that failed the next one brings the data down"
+
 # ---- cleaning a shelf of a drive that does not flush ----
 
 wide 2048 k 4

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Appends that are synced find their places prepared: one write each; beside another writer, discards and power cuts; a log of them stays fast.
+# vm: mode=functional memory=3G timeout=900
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+appends() { python3 "$TERRACE_TREE/tests/vm/appends.py" "$@"; }
+klog_allow 'drive (fast|slow)'
+
+COUNT=3000
+prepared() { cat "/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname vol)/prepared"; }
+for cache in off on; do
+	vol_drives 128 256 cache=$cache lat=100us survive=0
+	vol_format
+	vol_up
+	for kb in 0 1024; do
+		vol_message set append_kb=$kb
+		vol_message commit
+		writes=$(drive_get fast writes)
+		appends write "$VOL" $COUNT /dev/shm/promised
+		more=$(($(drive_get fast writes) - writes - COUNT))
+		appends check "$VOL" $COUNT /dev/shm/promised
+		used=$(vol_tier 0 used)
+		echo "# cache $cache, append_kb=$kb: $more writes more than $COUNT appends, $used used"
+		if [ $kb = 0 ]; then
+			[ $more -ge $COUNT ] || die "$COUNT appends with nothing prepared took $more writes more"
+		else
+			[ $more -le $((COUNT / 10)) ] || die "$COUNT appends took $more writes more"
+			[ $((${used%/*} - COUNT)) -le 256 ] || die "${used%/*} blocks are used for $COUNT appended ones"
+		fi
+		check_eq "blocks of the log on the disk" "$(vol_tier 1 used | cut -d/ -f1)" 0
+		blkdiscard -f "$VOL"
+		vol_message commit
+	done
+	pass "volatile cache $cache: an append is one write when its place is prepared"
+
+	appends write "$VOL" $COUNT /dev/shm/promised ahead
+	appends check "$VOL" $COUNT /dev/shm/promised ahead
+	[ "$(prepared)" -gt $((COUNT / 2)) ] || die "$(prepared) blocks were prepared"
+	pass "volatile cache $cache: what another writes in front of the appender stays"
+
+	vol_down
+	vol_check
+	vol_up
+	appends check "$VOL" $COUNT /dev/shm/promised ahead
+	for cut in 1 2 3; do
+		blkdiscard -f "$VOL"
+		vol_message commit
+		mode=(ahead)
+		[ $cut != 3 ] || mode=()
+		echo 0 > /dev/shm/promised
+		start appends write "$VOL" 20000 /dev/shm/promised "${mode[@]}"
+		for ((i = 0; i < 300 && $(tail -c 8 /dev/shm/promised 2> /dev/null || echo 0) < cut * 137; i++)); do sleep 0.1; done
+		drive_cut fast
+		wait "$JOB" || true
+		dmr vol
+		drive_revive fast
+		vol_up
+		appends check "$VOL" 20000 /dev/shm/promised "${mode[@]}"
+		vol_down
+		vol_check
+		vol_up
+	done
+	pass "volatile cache $cache: three power cuts: what was promised is there, and nothing else"
+
+	blkdiscard -f "$VOL"
+	vol_message commit
+	for ((i = 0; i < 100 && $(vol_tier 0 used | cut -d/ -f1) > 0; i++)); do sleep 0.1; done
+	check_eq "used after a discard of all" "$(vol_tier 0 used | cut -d/ -f1)" 0
+	dmr vol
+	rmdrive fast
+	rmdrive slow
+done
+
+# ---- a log that is longer than stream_kb stays fast; a stream does not ----
+
+vol_ram 128 256
+vol_format
+vol_up stream_kb=256 append_kb=0
+appends write "$VOL" 1000 /dev/shm/promised
+check_eq "blocks of the log on the disk" "$(vol_tier 1 used | cut -d/ -f1)" 0
+dd if=/dev/zero of="$VOL" bs=64k seek=256 count=128 oflag=direct status=none
+[ "$(vol_tier 1 used | cut -d/ -f1)" -ge 1500 ] || die "a stream of 8 MiB: $(vol_tier 1 used) on the disk"
+pass "a log of 4 MiB stays fast, a stream of 8 MiB goes past the fast tier"
+vol_down
