@@ -138,16 +138,22 @@ static void on_filesystem(void *ctx, const char *path)
 	log_line(LOG_LEVEL_NOTICE, ((struct follow *)ctx)->name, "the files of %s are followed", path);
 }
 
-static struct invalidate_config invalidate_switches(const struct settings *settings)
+static void on_banned(void *ctx, uint64_t block, uint64_t nr, bool yes)
+{
+	engine_ban(((struct follow *)ctx)->engine, block, nr, yes);
+}
+
+static struct invalidate_config invalidate_switches(struct follow *f, const struct settings *settings)
 {
 	return (struct invalidate_config){
 		.ban = settings->ban_dead, .trim = settings->trim_dead, .wait_ms = settings->dead_wait_ms,
+		.banned = on_banned, .ctx = f,
 	};
 }
 
 void follow_retune(struct follow *f, const struct settings *settings)
 {
-	const struct invalidate_config c = invalidate_switches(settings);
+	const struct invalidate_config c = invalidate_switches(f, settings);
 
 	f->inherits = settings->inherit_heat;
 	f->ignores = settings->ignore_compactions;
@@ -170,7 +176,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 		.busy = on_busy, .dead = on_dead, .placed = on_placed, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
 		.logged = on_logged, .filesystem = on_filesystem, .ctx = f,
 	};
-	const struct invalidate_config c = invalidate_switches(settings);
+	struct invalidate_config c;
 	char why[200] = "out of memory";
 
 	if (!f)
@@ -183,6 +189,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 		free(f);
 		return NULL;
 	}
+	c = invalidate_switches(f, settings);
 	if (invalidate_open(port, &c, &f->invalidate))
 		log_line(LOG_LEVEL_WARNING, name, "dead files are not trimmed: out of memory");
 	follow_retune(f, settings);

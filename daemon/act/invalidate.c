@@ -236,6 +236,8 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 		*one = (struct item){ .range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path) };
 		one->banned = i->c.ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
 		i->counts.unbanned += i->c.ban && !one->banned;
+		if (one->banned)
+			i->c.banned(i->c.ctx, r[k].block, r[k].nr, true);
 		i->counts.queued++;
 		i->counts.asked_bytes += r[k].nr * BLOCK;
 		i->head++;
@@ -260,8 +262,10 @@ void invalidate_tick(struct invalidate *i)
 	for (; i->done < i->taken; i->done++) {
 		const struct item *one = &i->ring[i->done % RING];
 
-		if (one->banned)
-			device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
+		if (!one->banned)
+			continue;
+		device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
+		i->c.banned(i->c.ctx, one->range.block, one->range.nr, false);
 	}
 	pthread_cond_signal(&i->wake);
 	pthread_mutex_unlock(&i->lock);

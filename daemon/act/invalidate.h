@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What dead files leave behind: until the filesystem has committed their deletion, no order promotes
- * their blocks (DEAD); then their ranges are trimmed, so that all tiers free them at once.
+ * or keeps their blocks (DEAD); then their ranges are trimmed, so that all tiers free them at once.
  *
  * The trim is the filesystem's own FITRIM, which touches free space only: a range that has been
  * reused, or was never right, is left out by who knows.  syncfs and FITRIM may take long, so a
@@ -36,6 +36,9 @@ struct invalidate_counts {
 struct invalidate_config {
 	bool ban, trim;		/* each use has its switch */
 	uint32_t wait_ms;	/* from death to the trim: more comes together */
+	/* The kernel has marked a range, or its mark has been taken back; from invalidate_add() and invalidate_tick(). */
+	void (*banned)(void *ctx, uint64_t block, uint64_t nr, bool yes);
+	void *ctx;
 };
 
 int invalidate_open(struct port *port, const struct invalidate_config *c, struct invalidate **out);

@@ -28,7 +28,7 @@ struct upmask_input {
 	struct upmask packed;	/* now below */
 	struct upmask hot;
 	struct upmask pins;
-	struct upmask banned;
+	struct upmask banned;	/* overrules hot and pins */
 };
 
 struct upmask_result {

@@ -15,18 +15,54 @@
 static void precise(struct engine *e, struct region_view *view)
 {
 	struct warmth_region warm;
-	struct upmask fast, slow;
+	struct upmask fast, slow, banned;
 
 	if (book_masks(e->port, view->region, &fast, &slow) ||
 	    warmth_look(&e->warmth, view->region, true, &warm) < 0)
 		return;
+	tails_mask(e->banned, view->region, &banned);
 	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
 		if (!upmask_test(&fast, i))
 			continue;
+		if (upmask_test(&banned, i)) {
+			view->coldness++;
+			continue;
+		}
 		view->coldness += coldness(warm.level[i]);
 		view->pinned_blocks += upmask_test(&warm.hot, i);
 		view->hot_blocks += upmask_test(&warm.hot, i);
 	}
+}
+
+static uint32_t common(const struct upmask *a, const struct upmask *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		n += (uint32_t)__builtin_popcountll(a->bits[w] & b->bits[w]);
+	return n;
+}
+
+static void take_away(struct upmask *from, const struct upmask *what)
+{
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		from->bits[w] &= ~what->bits[w];
+}
+
+/* What the region's heat is worth: where some of its blocks are banned they have to be looked at one by one. */
+static void estimate_heat(struct engine *e, struct region_view *view)
+{
+	struct upmask banned, fast, slow;
+	struct warmth_region warm;
+
+	tails_mask(e->banned, view->region, &banned);
+	if (!upmask_count(&banned) || book_masks(e->port, view->region, &fast, &slow) ||
+	    warmth_look(&e->warmth, view->region, false, &warm) < 0) {
+		warmth_estimate(&e->warmth, view);
+		return;
+	}
+	take_away(&warm.hot, &banned);
+	approximate_view(view, &e->c.tuning.buckets, common(&warm.hot, &fast));
 }
 
 static bool view_region(void *ctx, uint64_t index, struct region_view *view)
@@ -42,17 +78,8 @@ static bool view_region(void *ctx, uint64_t index, struct region_view *view)
 	else if (e->c.rule == CHOOSE_PRECISE)
 		precise(e, view);
 	else
-		warmth_estimate(&e->warmth, view);
+		estimate_heat(e, view);
 	return true;
-}
-
-static uint32_t common(const struct upmask *a, const struct upmask *b)
-{
-	uint32_t n = 0;
-
-	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
-		n += (uint32_t)__builtin_popcountll(a->bits[w] & b->bits[w]);
-	return n;
 }
 
 /* Fast, not hot, but tails: they stay. */
@@ -95,6 +122,7 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 {
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
+	struct upmask spare;
 	struct warmth_region warm = { 0 };
 	bool merge = c->msc.mode == MOVE_MERGE && e->state.tier[e->down].kind == TERRACE_KIND_SHELVES;
 	int err = book_masks(e->port, c->view.region, &in.fast, &in.packed);
@@ -105,6 +133,12 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		return err;
 	in.hot = warm.hot;
 	tails_mask(e->tails, c->view.region, &in.pins);
+	tails_mask(e->banned, c->view.region, &in.banned);
+	spare = in.banned;
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		spare.bits[w] &= in.fast.bits[w] & (in.hot.bits[w] | in.pins.bits[w]);
+	take_away(&in.hot, &in.banned);
+	take_away(&in.pins, &in.banned);
 	upmask_build(&up, &in, merge ? passing_room(e, &in) : 0);
 	if (!up.demoted)
 		return -ENOENT;
@@ -112,7 +146,7 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 	*p = (struct plan){
 		.region = c->view.region, .why = WHY_ROOM,
 		.mode = merge ? TERRACE_MOVE_MERGE : TERRACE_MOVE_APPEND,
-		.up = up.up, .fast = in.fast, .slow = in.packed,
+		.up = up.up, .spare = spare, .fast = in.fast, .slow = in.packed,
 		.goes_down = up.demoted, .goes_up = up.promoted, .retained = common(&up.up, &in.fast),
 		.score = c->score, .benefit = c->msc.benefit, .cost = c->msc.cost,
 		.looked_at = c->looked_at,

@@ -133,12 +133,14 @@ static int open_memory(struct engine *e)
 		err = repay_init(&e->repay, REPAY_SLOTS, REPAY_RATE, take(e, 2, n), n);
 	e->tails = take(e, 3, sizeof(*e->tails));
 	e->dead = take(e, 4, sizeof(*e->dead));
-	if (!err && (!e->tails || !e->dead))
+	e->banned = take(e, 5, sizeof(*e->banned));
+	if (!err && (!e->tails || !e->dead || !e->banned))
 		err = -ENOMEM;
 	if (err)
 		return err;
 	memset(e->tails, 0, sizeof(*e->tails));
 	memset(e->dead, 0, sizeof(*e->dead));
+	memset(e->banned, 0, sizeof(*e->banned));
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
@@ -198,7 +200,7 @@ void engine_close(struct engine *e)
 		keep_save(e);
 	warmth_close(&e->warmth);
 	book_exit(&e->book);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		free(e->memory[i]);
 	memset(e->memory, 0, sizeof(e->memory));
 }

@@ -73,6 +73,7 @@ struct plan {
 	enum why why;
 	enum terrace_move_mode mode;
 	struct upmask up, fast, slow;
+	struct upmask spare;	/* fast, and would be in `up`, were they not banned: see fill_move() */
 	uint32_t goes_down, goes_up, retained;
 	struct codec_choice codec;
 	double read_down, write_down, write_up;	/* bytes, estimated, of tier_down and tier_up */
@@ -130,6 +131,8 @@ struct engine_stats {
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
 	uint64_t promoted_dead;
 	uint64_t retained_dead;
+	uint64_t not_retained_dead;	/* hot, but sent down because they were banned */
+	uint64_t written_anew;		/* were to be, but the kernel had seen them written since */
 	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
 	uint64_t held_by_budget, held_by_endurance, held_by_governor, held_by_room;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
@@ -164,8 +167,9 @@ struct engine {
 	uint32_t nr_heirs;
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
-	struct tails *dead;		/* of dead files, that nothing else keeps out: counted when they go up */
-	void *memory[5];
+	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
+	struct tails *banned;		/* those of them that the kernel has marked, and not yet been told to let go */
+	void *memory[6];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
@@ -255,6 +259,12 @@ const char *engine_still(const struct engine *e);
 
 /* A dead file's: how many of them orders raise all the same is counted.  @yes: false: they are in use again. */
 void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);
+
+/*
+ * The kernel has marked a dead file's blocks, or its marks have been taken back: until then they are neither hot nor kept,
+ * whatever their heat.  Blocks that are heard of being written are let go here as well.
+ */
+void engine_ban(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 
 /* --- between the files of the loop -------------------------------------------- */
 

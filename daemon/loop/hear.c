@@ -66,7 +66,7 @@ static void hear_one(void *ctx, const struct port_access *a)
 			warmth_forget(&e->warmth, a->block, a->count);
 		return;
 	}
-	if (a->op == PORT_WRITE && e->dead->nr)
+	if (a->op == PORT_WRITE && (e->dead->nr || e->banned->nr))
 		engine_dead(e, a->block, a->count, false);
 	for (uint64_t block = a->block; block < end; block++)
 		hear_block(e, a, block);

@@ -166,4 +166,14 @@ void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes)
 		tails_add(e->dead, block, nr, UINT64_MAX);
 	else
 		tails_cut(e->dead, block, nr);
+	if (!yes)
+		engine_ban(e, block, nr, false);
+}
+
+void engine_ban(struct engine *e, uint64_t block, uint64_t nr, bool yes)
+{
+	if (yes)
+		tails_add(e->banned, block, nr, UINT64_MAX);
+	else if (e->banned->nr)
+		tails_cut(e->banned, block, nr);
 }

@@ -125,7 +125,12 @@ static void fill_move(const struct engine *e, const struct plan *p, struct terra
 	m->mode = (uint8_t)p->mode;
 	/* Where loose blocks are packed the fast ones stay: on whichever fast tier they are. */
 	m->tier_up = (uint8_t)(p->why == WHY_LOOSE ? e->down - 1 : e->up);
-	memcpy(m->up, p->up.bits, sizeof(m->up));
+	/*
+	 * What is banned is sent as if it were to stay: the kernel's marks are exact, and a write lifts them at once, of
+	 * which this hears later or, where writes are sampled, never.
+	 */
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		m->up[w] = p->up.bits[w] | p->spare.bits[w];
 	if (p->mode == TERRACE_MOVE_RAISE)
 		return;
 	m->tier_down = (uint8_t)e->down;
@@ -299,8 +304,27 @@ static uint32_t dead_kept(const struct engine *e, const struct plan *p)
 		return 0;
 	tails_mask(e->dead, p->region, &dead);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
-		n += (uint32_t)__builtin_popcountll(dead.bits[w] & p->up.bits[w] & p->fast.bits[w] & fast.bits[w]);
+		n += (uint32_t)__builtin_popcountll(dead.bits[w] & (p->up.bits[w] | p->spare.bits[w]) & p->fast.bits[w] & fast.bits[w]);
 	return n;
+}
+
+/* Of what was banned: those that have gone are counted, and those that the kernel kept have been written since. */
+static void spared(struct engine *e, const struct plan *p)
+{
+	uint32_t planned = upmask_count(&p->spare), kept = 0;
+	struct upmask fast, slow;
+
+	if (!planned || book_masks(e->port, p->region, &fast, &slow))
+		return;
+	for (uint32_t i = 0, n; i < REGION_BLOCKS; i += n ? n : 1) {
+		for (n = 0; i + n < REGION_BLOCKS && upmask_test(&p->spare, i + n) && upmask_test(&fast, i + n);)
+			n++;
+		if (n)
+			engine_dead(e, p->region * REGION_BLOCKS + i, n, false);
+		kept += n;
+	}
+	e->stats.written_anew += kept;
+	e->stats.not_retained_dead += planned - kept;
 }
 
 static void count(struct engine *e, const struct plan *p, const struct terrace_result *r)
@@ -322,8 +346,10 @@ static void count(struct engine *e, const struct plan *p, const struct terrace_r
 		s->promoted_by_compaction += r->up;
 	if (r->down + r->dropped) {
 		s->retained += p->retained;
-		s->retained_dead += p->retained ? dead_kept(e, p) : 0;
+		s->retained_dead += dead_kept(e, p);
 	}
+	if (!r->error || r->error == -ENOENT)
+		spared(e, p);
 	s->done += r->status == TERRACE_RESULT_DONE;
 	s->partly += r->status == TERRACE_RESULT_PARTLY;
 	s->cancelled += r->status == TERRACE_RESULT_CANCELLED;

@@ -64,6 +64,9 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "hot_heirs_not_raised_blocks", s->heirs_left);
 	number(o, "promoted_dead_blocks", s->promoted_dead);
 	number(o, "retained_dead_blocks", s->retained_dead);
+	number(o, "not_retained_dead_blocks", s->not_retained_dead);
+	number(o, "banned_blocks", e->banned->blocks);
+	number(o, "banned_written_anew_blocks", s->written_anew);
 	number(o, "pinned_tails_blocks", e->tails->blocks);
 	number(o, "pinned_tails_let_go_blocks", e->tails->left);
 	number(o, "retained_as_tails_blocks", s->pinned);

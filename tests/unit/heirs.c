@@ -140,8 +140,8 @@ static void dead_blocks_that_come_up_are_counted(void **state)
 
 		s->c.pin_share = 0.05;
 		sim_open(s);
-		s->banned = 100;
-		s->banned_end = ban ? 140 : 100;
+		if (ban)
+			tails_add(&s->marks, 100, 40, UINT64_MAX);
 		engine_dead(&s->e, 100, 40, true);
 		engine_dead(&s->e, 110, 5, false);
 		engine_pin(&s->e, 90, 60);
@@ -181,6 +181,99 @@ static void dead_blocks_that_stay_are_counted(void **state)
 	}
 }
 
+/* Of the first half of the volume, whose hot blocks are those of sim_hotspot(). */
+static uint32_t hot_and_fast(const struct sim *s)
+{
+	uint32_t n = 0;
+
+	for (uint64_t b = 0; b < BLOCKS / 2; b += 32)
+		n += s->v.place[b] != PLACE_PACKED;
+	return n;
+}
+
+/* Writes to the other half need room, and nobody uses the first one. */
+static void sim_press(struct sim *s, int ops)
+{
+	for (int i = 0; i < ops; i++) {
+		sim_access(s, BLOCKS / 2 + prng_below(&s->prng, BLOCKS / 2), true);
+		if (i % 512 == 511)
+			assert_int_equal(sim_tick(s), 0);
+	}
+}
+
+static struct sim *sim_with_dead(enum heat_kind heat, enum choose_rule rule, bool marked, bool banned)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	s->c.heat = heat;
+	s->c.rule = rule;
+	sim_open(s);
+	sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+	assert_true(hot_and_fast(s) > 800);	/* of 1024 */
+	engine_dead(&s->e, 0, BLOCKS / 2, true);
+	if (marked)
+		tails_add(&s->marks, 0, BLOCKS / 2, UINT64_MAX);
+	if (banned)
+		engine_ban(&s->e, 0, BLOCKS / 2, true);
+	return s;
+}
+
+/* Blocks that have died hot make room first, by either heat and rule: it is not enough that the kernel would let them go. */
+static void banned_blocks_do_not_stay(void **state)
+{
+	(void)state;
+	for (enum heat_kind heat = HEAT_RALT; heat <= HEAT_CLOCK; heat++) {
+		for (int precise = 0; precise <= 1; precise++) {
+			uint32_t left[2];
+			uint64_t kept[2], spared[2];
+
+			for (int ban = 0; ban <= 1; ban++) {
+				struct sim *s = sim_with_dead(heat, precise ? CHOOSE_PRECISE : CHOOSE_APPROX, ban, ban);
+
+				sim_press(s, 40000);
+				left[ban] = hot_and_fast(s);
+				kept[ban] = s->e.stats.retained_dead;
+				spared[ban] = s->e.stats.not_retained_dead;
+				sim_remove(s);
+			}
+			print_message("heat %d, precise %d: hot and dead left up: %u, banned %u\n", heat, precise, left[0], left[1]);
+			assert_true(left[1] * 2 < left[0]);
+			assert_true(kept[1] == 0 && spared[0] == 0 && spared[1] > 100);
+		}
+	}
+}
+
+/* A ban that ends lets them stay again: taken back; heard of as written; written unheard, which the kernel alone knows. */
+static void written_anew_they_stay(void **state)
+{
+	enum { TAKEN_BACK, HEARD, UNHEARD, WAYS };
+
+	(void)state;
+	for (int way = TAKEN_BACK; way < WAYS; way++) {
+		struct sim *s = sim_with_dead(HEAT_RALT, CHOOSE_APPROX, true, true);
+		uint32_t before = hot_and_fast(s);
+
+		for (uint64_t b = 0; way != TAKEN_BACK && b < BLOCKS / 2; b += 32) {
+			if (s->v.place[b] == PLACE_PACKED)
+				continue;
+			if (way == HEARD)
+				sim_access(s, b, true);
+			else
+				tails_cut(&s->marks, b, 1);
+		}
+		if (way == TAKEN_BACK) {
+			tails_drop(&s->marks, 0, BLOCKS);
+			engine_ban(&s->e, 0, BLOCKS / 2, false);
+		}
+		assert_int_equal(sim_tick(s), 0);
+		sim_press(s, 20000);
+		print_message("way %d: %u before, %u after, written anew %u\n", way, before, hot_and_fast(s), (uint32_t)s->e.stats.written_anew);
+		assert_true(hot_and_fast(s) > before / 2);
+		assert_true(way == UNHEARD ? s->e.stats.written_anew > 100 : !s->e.stats.written_anew);
+		sim_remove(s);
+	}
+}
+
 /* What is born hot and finds no room, or its region being moved, goes up when that is over. */
 static void heirs_wait(void **state)
 {
@@ -216,6 +309,8 @@ int main(void)
 		cmocka_unit_test(tails_stay_fast),
 		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
 		cmocka_unit_test(dead_blocks_that_stay_are_counted),
+		cmocka_unit_test(banned_blocks_do_not_stay),
+		cmocka_unit_test(written_anew_they_stay),
 		cmocka_unit_test(heirs_wait),
 	};
 

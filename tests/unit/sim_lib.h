@@ -45,7 +45,7 @@ struct sim {
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
 	uint16_t runs[64];	/* ... and in so many runs */
 	uint64_t sampled;	/* reads for samples, counted with all others */
-	uint64_t banned, banned_end;	/* these blocks are DEAD: no order raises them */
+	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
 	const char *slow_class;
 	uint64_t asked[8];
@@ -237,7 +237,7 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 {
 	double written = s->v.slow_written, read = s->v.slow_read;
 	uint64_t promoted = s->v.promoted, demoted = s->v.demoted, dropped = s->v.dropped;
-	struct upmask up;
+	struct upmask up, dead;
 	struct upmask_input in;
 
 	if (m->mode != TERRACE_MOVE_RAISE && m->codec)
@@ -246,11 +246,9 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 		*(m->region % 2 ? &s->plain_odd : &s->plain_even) += 1;
 	memcpy(up.bits, m->up, sizeof(up.bits));
 	volume_masks(&s->v, m->region, &in);
-	for (uint64_t b = s->banned; b < s->banned_end; b++)
-		if (b / REGION_BLOCKS == m->region && !upmask_test(&in.fast, (uint32_t)(b % REGION_BLOCKS)))
-			up.bits[b % REGION_BLOCKS / 64] &= ~(1ull << b % 64);
-	for (uint32_t w = 0; m->mode == TERRACE_MOVE_RAISE && w < UPMASK_WORDS; w++)
-		up.bits[w] |= in.fast.bits[w];
+	tails_mask(&s->marks, m->region, &dead);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		up.bits[w] = (up.bits[w] & ~dead.bits[w]) | (m->mode == TERRACE_MOVE_RAISE ? in.fast.bits[w] : 0);
 	volume_move(&s->v, m->region, &up, m->mode == TERRACE_MOVE_RAISE ? MOVE_RAISE :
 		    m->mode == TERRACE_MOVE_MERGE ? MOVE_MERGE : MOVE_APPEND);
 	r->up = (uint32_t)(s->v.promoted - promoted);
@@ -390,6 +388,8 @@ static inline void sim_access(struct sim *s, uint64_t block, bool write)
 {
 	bool fast = write ? volume_write(&s->v, block) : volume_read(&s->v, block);
 
+	if (write)
+		tails_cut(&s->marks, block, 1);
 	s->busy_ns += s->queued ? s->slow_ns : 100e3;
 	if (s->nr_heard < SIM_HEARD)
 		s->heard[s->nr_heard++] = (struct port_access){

@@ -112,6 +112,31 @@ kill_all "$JOB"
 until_says 7 up_again
 pass "dead blocks, and their lifting"
 
+# what is marked dead does not stay either, dirty or clean, though an order says so; what is written anew does
+of_region() { dd if="$VOL" bs=1M skip=12 count=4 iflag=direct status=none; }
+would_go() { ask move 3 append tier_down=1 codec=lz4 flags=2 up=0-99,200-209 | sed -n 's/.*\bdown=\([0-9]*\).*\bdropped=\([0-9]*\).*/\1 \2/p'; }
+for mode in append merge; do
+	dd if=/dev/urandom of="$VOL" bs=4k seek=3072 count=1024 oflag=direct status=none
+	order 3 append tier_down=1 codec=lz4
+	dd if=/dev/urandom of="$VOL" bs=4k seek=3072 count=100 oflag=direct status=none
+	order 3 raise up=200-209
+	of_region > /dev/shm/before
+	start ask range 3072 1024 dead 1000 > /dev/shm/hint
+	until_says 0 cat /dev/shm/hint
+	check_eq "marked: blocks that would go down, and be dropped" "$(would_go)" "100 10"
+	dd if=/dev/shm/before of="$VOL" bs=4k skip=50 seek=3122 count=10 oflag=direct status=none
+	until_says "90 10" would_go
+	order 3 $mode tier_down=1 codec=lz4 up=0-99
+	until_says "fast=10 dirty=10 loose=0" eval 'ask summary 3 | cut -d" " -f1-3'
+	kill_all "$JOB"
+	cmp <(of_region) /dev/shm/before || die "$mode: the data have changed"
+	order 3 raise up=0-49
+	ask move 3 $mode tier_down=1 codec=lz4 up=0-59 > /dev/null || true
+	check_eq "blocks that stay when nothing is marked, $mode" "$(ask summary 3 | word fast)" 60
+	cmp <(of_region) /dev/shm/before || die "$mode: the data have changed"
+done
+pass "dead blocks that were to stay go down, those written anew stay"
+
 # events: suspended and resumed, low room and room again, grown
 start ask events 20 > /dev/shm/events
 until_says listening head -n 1 /dev/shm/events
