@@ -29,6 +29,9 @@
 #		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
 #		Once more without the indexes of packs in memory, whose copies lie on the fast tier: lookups in vain
 #
+# no-trim_dead has no invalidation at all; in only-ban_dead nothing is trimmed either, but the marks last; no-ban_dead has
+# the trims alone.
+#
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2016,SC2034,SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -41,7 +44,7 @@ M=/dev/shm/m
 need_cmd python3 mkfs.xfs db_bench
 PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
 KEYS=${KEYS:-100000} WARM=${WARM:-90000} AGAIN=${AGAIN:-15000} PROBE=${PROBE:-5000} FAST=${FAST:-28} ROUNDS=${ROUNDS:-4} TIMES=${TIMES:-3}
-IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,none}"
+IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none}"
 declare -A GOT
 found() { sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
 counter() { cat /sys/fs/terrace/*/"$1"; }
@@ -161,6 +164,7 @@ variant() {
 		[ "$name" != none ] && [ "$name" != "no-$use" ] || off+=("$use = no")
 	done
 	[ "$name" != no-trim_dead ] || off+=("ban_dead = no")
+	[ "$name" != only-ban_dead ] || off+=("trim_dead = no" "dead_wait_ms = 3600000")
 	[ "$name" != no-bottom_share ] || off+=("bottom_share = 0")
 	export STATE=/dev/shm/state-$name
 	follows "${off[@]}"
@@ -193,7 +197,7 @@ variant() {
 	up=$(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found promoted_as_heirs_blocks)))
 	GOT[$name.ibir]=$((10000 * $(found promoted_dead_blocks) / (up ? up : 1)))
 	GOT[$name.kept]=$((10000 * $(found retained_dead_blocks) / ($(found retained_blocks) + 1)))
-	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up, dead kept $(found retained_dead_blocks) of $(found retained_blocks); heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
+	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up, dead kept $(found retained_dead_blocks) of $(found retained_blocks), sent down $(found not_retained_dead_blocks); heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
 	grep -E 'stop for|go on, as a trial|driver' "$LOG" | sed "s/^/# $name: /" || true
 	daemon_stop
 	umount $M

@@ -12,7 +12,7 @@ M=/dev/shm/m
 
 need_cmd python3 mkfs.ext4 mkfs.xfs db_bench
 PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
-KEYS=${KEYS:-50000}
+KEYS=${KEYS:-50000} SEED=${SEED:-1}
 trap 'cp $LOG /dev/shm/status $M/db/LOG "$OUT/" 2> /dev/null || true' EXIT
 
 settled() {
@@ -35,11 +35,11 @@ run() {
 	follow
 	from_ram db_bench --benchmarks=fillrandom,overwrite --num="$KEYS" --value_size=400 --write_buffer_size=2097152 \
 		--target_file_size_base=1048576 --max_bytes_for_level_base=4194304 --max_bytes_for_level_multiplier=4 \
-		--compression_type=none --max_background_jobs=2 --db=$M/db "$@" > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "db_bench"; }
+		--compression_type=none --max_background_jobs=2 --seed="$SEED" --db=$M/db "$@" > /dev/shm/said 2>&1 || { tail -5 /dev/shm/said; die "db_bench"; }
 	sync
 	until_ "all trimmed" settled
 	vol_message commit
-	echo "$fs, trim_dead = $trim $*: fast tier $(vol_tier 0 used) blocks, $(number dead_blocks) died, $(number trimmed_bytes) bytes trimmed"
+	echo "$fs, trim_dead = $trim, seed $SEED $*: fast tier $(vol_tier 0 used) blocks, $(number dead_blocks) died, $(number trimmed_bytes) bytes trimmed"
 	python3 "$TERRACE_TREE/tests/vm/compactions.py" "${LEAST:-95}" "$LOG" $M/db/LOG* || die "compactions"
 	check_eq "events lost" "$(number events_lost)" 0
 	check_eq "lines of its own log that were not understood" "$(number log_events_malformed)" 0
