@@ -52,17 +52,16 @@ static void take_away(struct upmask *from, const struct upmask *what)
 /* What the region's heat is worth: where some of its blocks are banned they have to be looked at one by one. */
 static void estimate_heat(struct engine *e, struct region_view *view)
 {
-	struct upmask banned, fast, slow;
 	struct warmth_region warm;
+	struct upmask banned;
 
 	tails_mask(e->banned, view->region, &banned);
-	if (!upmask_count(&banned) || book_masks(e->port, view->region, &fast, &slow) ||
-	    warmth_look(&e->warmth, view->region, false, &warm) < 0) {
+	if (!upmask_count(&banned) || warmth_look(&e->warmth, view->region, false, &warm) < 0) {
 		warmth_estimate(&e->warmth, view);
 		return;
 	}
 	take_away(&warm.hot, &banned);
-	approximate_view(view, &e->c.tuning.buckets, common(&warm.hot, &fast));
+	approximate_view(view, &e->c.tuning.buckets, upmask_count(&warm.hot));
 }
 
 static bool view_region(void *ctx, uint64_t index, struct region_view *view)
