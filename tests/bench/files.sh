@@ -11,7 +11,8 @@
 #	compaction	a tenth of all keys is written anew, and everything is compacted at once
 #
 # A scan and a compaction start from a steady state: the hot part has been read for a while, and nothing moves. The hot
-# part is read for a moment before and after each; the difference is what it has lost. TIMES of each, of which the
+# part is read for a moment before and after each; the difference is what it has lost. One moment more tells what of that
+# was only on its way up. TIMES of each, of which the
 # median is compared and the worst is shown, for one difference of two such moments errs by half a per cent.
 #
 # The slow tier has shelves enough: where they are short the kernel's janitor is let in to clean, and makes room by age.
@@ -103,8 +104,8 @@ median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
 worst() { printf '%s\n' "$@" | sort -n | tail -1; }
 # lost NAME SEED WHAT COMMAND...: what the hot part has lost by it, TIMES times
 lost() {
-	local name=$1 seed=$2 what=$3 time before
-	local -a all=() befores=() afters=()
+	local name=$1 seed=$2 what=$3 time before after
+	local -a all=() befores=() afters=() laters=()
 	for ((time = 0; time < TIMES; time++)); do
 		[ "$what" = scan ] || database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 10)) --seed=$((seed + 50 + time)) --disable_auto_compactions=1
 		steady $((seed + 3 * time))
@@ -113,13 +114,17 @@ lost() {
 		before=$HITS
 		"${@:4}"
 		probe $((seed + 3 * time + 2))
+		after=$HITS
 		moved
-		befores+=("$before") afters+=("$HITS") all+=($((before - HITS)))
-		echo "# $name: $what, hits $before -> $HITS of 10000;$MOVED"
+		# what was only not up yet is not lost
+		probe $((seed + 3 * time + 30))
+		befores+=("$before") afters+=("$after") all+=($((before - after))) laters+=("$HITS")
+		echo "# $name: $what, hits $before -> $after -> $HITS of 10000;$MOVED"
 	done
 	GOT[$name.$what.before]=$(median "${befores[@]}")
 	GOT[$name.$what.after]=$(median "${afters[@]}")
 	GOT[$name.$what]=$(median "${all[@]}")
+	GOT[$name.$what.later]=$(median "${laters[@]}")
 	GOT[$name.$what.worst]=$(worst "${all[@]}")
 }
 # churn NAME: hits meanwhile
@@ -216,6 +221,7 @@ for one in "${VARIANTS[@]}"; do
 	figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
 	figure "$one: fast hits before the big compaction" "${GOT[$one.compaction.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.compaction.after]}" "of 10000"
+	figure "$one: fast hits in the moment after that" "${GOT[$one.compaction.later]}" "of 10000"
 	figure "$one: dead among what was left up where room was made" "${GOT[$one.kept]}" "of 10000"
 	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
