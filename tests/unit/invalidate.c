@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What dead files leave behind: a bounded queue, marks that are always taken back, and no trim of another filesystem. */
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "policy_lib.h"
+
+#include "act/device.h"
+#include "act/invalidate.h"
+
+#define QUEUE	16384u	/* ranges */
+
+/* The kernel, as far as it is asked here. */
+static uint32_t room, marks, clears;
+
+int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
+{
+	(void)port;
+	(void)block;
+	assert_int_equal(nr, 4);
+	if (what == TERRACE_RANGE_CLEAR) {
+		clears++;
+		return 0;
+	}
+	assert_int_equal(what, TERRACE_RANGE_DEAD);
+	if (marks - clears >= room)
+		return -ENOSPC;
+	marks++;
+	return 0;
+}
+
+/* The loop: blocks it has been told are banned. */
+static int64_t banned;
+
+static void on_banned(void *ctx, uint64_t block, uint64_t nr, bool yes)
+{
+	assert_ptr_equal(ctx, &banned);
+	(void)block;
+	banned += yes ? (int64_t)nr : -(int64_t)nr;
+}
+
+static struct invalidate *begin(bool ban, bool trim, uint32_t wait_ms)
+{
+	const struct invalidate_config c = {
+		.ban = ban, .trim = trim, .wait_ms = wait_ms, .banned = on_banned, .ctx = &banned,
+	};
+	struct invalidate *i;
+
+	room = 1u << 30;
+	marks = clears = 0;
+	banned = 0;
+	assert_int_equal(invalidate_open(NULL, &c, &i), 0);
+	return i;
+}
+
+static void add(struct invalidate *i, const char *path, uint32_t dev, uint32_t nr)
+{
+	for (uint32_t k = 0; k < nr; k++)
+		invalidate_add(i, path, dev, &(struct dead_range){ .block = 8 * k, .nr = 4, .physical = 32768ull * k }, 1);
+}
+
+/* Until all marks are taken back. */
+static void wait_for(struct invalidate *i, uint32_t marked)
+{
+	for (int n = 0; n < 2000 && clears < marked; n++) {
+		invalidate_tick(i);
+		usleep(5000);
+	}
+	assert_int_equal(clears, marked);
+	assert_int_equal(banned, 0);
+}
+
+static void marks_last_as_long_as_they_should(void **state)
+{
+	struct invalidate *i = begin(true, false, 300);
+
+	(void)state;
+	add(i, "/", 1, 3);
+	assert_int_equal(marks, 3);
+	assert_int_equal(banned, 12);
+	invalidate_tick(i);
+	assert_int_equal(clears, 0);
+	wait_for(i, 3);
+	invalidate_close(i);
+	/* switched off, nothing is marked; with neither use nothing is kept in mind */
+	for (int trim = 0; trim <= 1; trim++) {
+		struct invalidate_counts c;
+
+		i = begin(false, trim, 3600000);
+		add(i, "/", 1, 3);
+		invalidate_counts(i, &c);
+		assert_int_equal(marks, 0);
+		assert_int_equal(c.queued, trim ? 3 : 0);
+		assert_int_equal(banned, 0);
+		invalidate_close(i);
+	}
+}
+
+/* What does not fit is left alone, neither marked nor trimmed; what was taken before is served. */
+static void the_queue_is_bounded(void **state)
+{
+	struct invalidate *i = begin(true, false, 1000);
+	struct invalidate_counts c;
+
+	(void)state;
+	add(i, "/", 1, QUEUE + 10);
+	invalidate_counts(i, &c);
+	assert_int_equal(c.queued, QUEUE);
+	assert_int_equal(c.full, 10);
+	assert_int_equal(marks, QUEUE);
+	assert_int_equal(banned, 4 * QUEUE);
+	wait_for(i, QUEUE);
+	add(i, "/", 1, 1);
+	invalidate_counts(i, &c);
+	assert_int_equal(c.queued, QUEUE + 1);
+	invalidate_close(i);
+}
+
+/* Ranges that the kernel could not mark are counted; nobody takes them for banned, or takes back marks they have not. */
+static void the_kernel_may_have_no_room(void **state)
+{
+	struct invalidate *i = begin(true, false, 10);
+	struct invalidate_counts c;
+
+	(void)state;
+	room = 5;
+	add(i, "/", 1, 8);
+	invalidate_counts(i, &c);
+	assert_int_equal(c.unbanned, 3);
+	assert_int_equal(banned, 20);
+	wait_for(i, 5);
+	usleep(20000);
+	invalidate_tick(i);
+	assert_int_equal(clears, 5);
+	invalidate_close(i);
+}
+
+/* Something else is mounted there by now, or nothing: no trim is tried, one error is told, the marks end. */
+static void another_filesystem_is_not_trimmed(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	for (int gone = 0; gone <= 1; gone++) {
+		struct invalidate *i = begin(true, true, 10);
+		struct invalidate_counts c;
+
+		add(i, gone ? "/nowhere/at/all" : "/tmp", (major(st.st_dev) << 20 | minor(st.st_dev)) + 1, 4);
+		wait_for(i, 4);
+		invalidate_counts(i, &c);
+		assert_int_equal(c.trims, 0);
+		assert_int_equal(c.trimmed_bytes, 0);
+		assert_true(c.errors >= 1);
+		assert_int_equal(c.last_error, gone ? -ENOENT : -ESTALE);
+		assert_int_equal(c.left, 4);
+		invalidate_close(i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(marks_last_as_long_as_they_should),
+		cmocka_unit_test(the_queue_is_bounded),
+		cmocka_unit_test(the_kernel_may_have_no_room),
+		cmocka_unit_test(another_filesystem_is_not_trimmed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
