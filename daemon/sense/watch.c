@@ -61,7 +61,7 @@ static struct mount *mount_of(struct watch *w, uint32_t dev)
 /*
  * Handles as ext4 and xfs make them: inode and generation; xfs with 64-bit inodes of its own type.
  * A wrong guess is refused by the filesystem (ESTALE), not taken for another file: the generation
- * has to be right.
+ * has to be right.  No O_NOATIME: that is for a file's owner alone, and FIEMAP is no access.
  */
 static int open_inode(const struct mount *m, int root, const struct file_id *id)
 {
@@ -83,7 +83,7 @@ static int open_inode(const struct mount *m, int root, const struct file_id *id)
 		memcpy(u.handle.f_handle, &inode, 4);
 		memcpy(u.handle.f_handle + 4, &id->generation, 4);
 	}
-	return open_by_handle_at(root, &u.handle, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOATIME);
+	return open_by_handle_at(root, &u.handle, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 int watch_root(const char *path, uint32_t dev)
