@@ -89,6 +89,7 @@ static struct file *place(struct files *f)
 			return file;
 	}
 	f->stats.forgotten_files++;
+	jobs_forgotten(f, &f->file[(f->last + 1) % FILES_MAX]);
 	forget(f, &f->file[(f->last + 1) % FILES_MAX]);
 	return &f->file[(f->last + 1) % FILES_MAX];
 }
@@ -118,14 +119,16 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 {
 	struct file *file = find(f, id);
 
-	if (file)
-		forget(f, file);	/* its death was lost */
+	if (file) {		/* its death was lost */
+		jobs_forgotten(f, file);
+		forget(f, file);
+	}
 	file = make(f, id);
 	name_it(file, e);
 	file->open = true;
 	file->thread = e->thread;
 	f->stats.created++;
-	jobs_created(f, file);
+	jobs_created(f, file, e);
 }
 
 /* Logs, manifests and the like are often deleted without ever having been synced; their room has been allocated all the same. */
@@ -194,7 +197,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 	case TERRACE_FILE_WRITTEN:
 		file->written = e->to;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
-		jobs_written(f, file);
+		jobs_written(f, file, e);
 		break;
 	case TERRACE_FILE_CLOSED:
 		closed(f, file, e);
@@ -210,6 +213,11 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 		died(f, file);
 		break;
 	}
+}
+
+void files_tick(struct files *f, uint64_t now_ns)
+{
+	jobs_tick(f, now_ns);
 }
 
 void files_init(struct files *f, const struct files_tell *tell)

@@ -9,7 +9,10 @@
  * A job whose inputs, read through, then die is a compaction.  A table written without reading
  * is a flush.
  *
- * Everything is bounded: the oldest file or job is forgotten, and counted.
+ * Events get lost, processes are killed: an output that dies, is forgotten, or must have been closed long ago is
+ * none any more.
+ *
+ * Everything is bounded: the oldest file is forgotten, the job that does least, and both are counted.
  */
 #ifndef TERRACE_SENSE_FILES_H
 #define TERRACE_SENSE_FILES_H
@@ -71,13 +74,18 @@ struct file_part {
 	struct file_id id;
 	uint64_t size;
 	uint64_t read;		/* of an input: through up to here */
+	uint64_t reads;		/* of its job, when an input was read last, or an output created */
 	bool done;		/* input: dead; output: closed */
+	bool table;		/* by its name */
 	char name[TERRACE_FILE_NAME];
 };
 
 struct file_job {
 	uint64_t serial;	/* 0: free */
-	uint32_t thread;
+	uint64_t used;		/* likewise, of its last event */
+	uint64_t written_ns;	/* when an output was created, or grew */
+	uint32_t thread, process;
+	bool makes_tables;	/* by their names */
 	bool ended;
 	bool synced;		/* something else, since an output was closed */
 	bool flushed;		/* a table in passing: what is synced next is for that */
@@ -104,7 +112,7 @@ struct files_tell {
 	void (*job)(void *ctx, const struct file_job *job);
 	/* ... its inputs died: it was one.  Inputs that did not are left out. */
 	void (*compaction)(void *ctx, const struct file_job *job);
-	/* @thread reads tables through while it writes others; or does so no longer. */
+	/* @thread reads tables through while it writes others; or does so no longer, or has written nothing for long. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
@@ -127,6 +135,8 @@ struct files {
 /* @f is zeroed memory. */
 void files_init(struct files *f, const struct files_tell *tell);
 void files_event(struct files *f, const struct terrace_file_event *e);
+/* @now_ns: the clock of events. */
+void files_tick(struct files *f, uint64_t now_ns);
 /* Nothing more will come of jobs under way: reports what is certain. */
 void files_end(struct files *f);
 

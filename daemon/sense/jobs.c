@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define AHEAD		(2 * TERRACE_FILE_STEP)
+#define QUIET_NS	10000000000ull	/* without a growing output nobody compacts */
 #define FLUSH_BYTES	(2 * TERRACE_FILE_STEP)	/* more than what was read can account for */
 
 static struct file_job *job_of(struct files *f, uint32_t thread)
@@ -61,6 +62,7 @@ static void drop_output(struct file_job *job, uint32_t i)
 {
 	job->given -= i < job->given;
 	drop_crossings(job, i, true);
+	job->open_outputs -= !job->output[i].done;
 	drop_part(job->output, &job->nr_outputs, i);
 }
 
@@ -156,28 +158,51 @@ static void end(struct files *f, struct file_job *job)
 	report(f, job);
 }
 
-static struct file_job *make(struct files *f, uint32_t thread)
+/* Rather one that only reads, a scan; then what makes no tables, copies; of these the one that did nothing for longest. */
+static bool does_less(const struct file_job *a, const struct file_job *b)
 {
-	struct file_job *oldest = NULL, *job = NULL;
+	uint32_t x = !a->nr_outputs ? 0 : a->makes_tables ? 2 : 1, y = !b->nr_outputs ? 0 : b->makes_tables ? 2 : 1;
 
-	/* Rather one that only reads: a scan. */
+	return x != y ? x < y : a->used < b->used;
+}
+
+static struct file_job *make(struct files *f, const struct terrace_file_event *e)
+{
+	struct file_job *least = NULL, *job = NULL;
+
 	for (uint32_t i = 0; i < FILES_JOBS && !job; i++) {
 		struct file_job *one = &f->job[i];
 
 		if (!one->serial)
 			job = one;
-		else if (!oldest || (!one->nr_outputs && oldest->nr_outputs) ||
-			 (!one->nr_outputs == !oldest->nr_outputs && one->serial < oldest->serial))
-			oldest = one;
+		else if (!least || does_less(one, least))
+			least = one;
 	}
 	if (!job) {
 		f->stats.forgotten_jobs++;
-		report(f, oldest);
-		job = oldest;
+		report(f, least);
+		job = least;
 	}
-	job->serial = ++f->serial;
-	job->thread = thread;
+	job->serial = job->used = ++f->serial;
+	job->thread = e->thread;
+	job->process = e->process;
 	return job;
+}
+
+/* Of the thread that does this. The number of one that has ended may be another process's. */
+static struct file_job *job_doing(struct files *f, const struct terrace_file_event *e)
+{
+	struct file_job *job = job_of(f, e->thread);
+
+	if (!job || job->process == e->process)
+		return job;
+	if (all_through(job)) {
+		end(f, job);
+	} else {
+		busy(f, job, false);
+		memset(job, 0, sizeof(*job));
+	}
+	return NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -187,9 +212,9 @@ static bool may_be_table(const struct file *file)
 	return file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN;
 }
 
-void jobs_created(struct files *f, struct file *file)
+void jobs_created(struct files *f, struct file *file, const struct terrace_file_event *e)
 {
-	struct file_job *job = job_of(f, file->thread);
+	struct file_job *job = job_doing(f, e);
 	struct file_part *p;
 
 	if (!may_be_table(file))
@@ -199,25 +224,32 @@ void jobs_created(struct files *f, struct file *file)
 		job = NULL;
 	}
 	if (!job)
-		job = make(f, file->thread);
+		job = make(f, e);
+	job->used = ++f->serial;
+	job->written_ns = e->nanoseconds;
+	job->makes_tables |= file->kind == FILE_TABLE;
 	file->reads_before = job->reads;
 	if (job->nr_outputs == FILES_OUTPUTS) {
 		f->stats.cut_jobs++;
 		return;
 	}
 	p = &job->output[job->nr_outputs++];
-	*p = (struct file_part){ .id = file->id };
+	*p = (struct file_part){ .id = file->id, .reads = job->reads, .table = file->kind == FILE_TABLE };
 	memcpy(p->name, file->name, sizeof(p->name));
 	job->open_outputs++;
 	job->synced = false;
 }
 
 /* A flush reads nothing, so it is never told. */
-void jobs_written(struct files *f, struct file *file)
+void jobs_written(struct files *f, struct file *file, const struct terrace_file_event *e)
 {
-	struct file_job *job = file->open && !file->told && f->tell.growing ? job_of(f, file->thread) : NULL;
+	struct file_job *job = file->open ? job_of(f, file->thread) : NULL;
 
-	if (!job || !job->nr_inputs || !part_of(job->output, job->nr_outputs, &file->id))
+	if (!job || !part_of(job->output, job->nr_outputs, &file->id))
+		return;
+	job->used = ++f->serial;
+	job->written_ns = e->nanoseconds;
+	if (file->told || !job->nr_inputs || !f->tell.growing)
 		return;
 	file->told = true;
 	f->tell.growing(f->tell.ctx, job, file);
@@ -255,6 +287,7 @@ void jobs_closed(struct files *f, const struct file *file)
 	p->done = true;
 	p->size = file->size;
 	job->open_outputs--;
+	job->used = ++f->serial;
 	flushed = is_flush(job, file);
 	if (flushed || file->astray || !file->size) {
 		f->stats.flushes += flushed && !file->astray && file->size;
@@ -273,8 +306,11 @@ void jobs_renamed(struct files *f, const struct file *file)
 		struct file_job *job = &f->job[i];
 		struct file_part *p = job->serial ? part_of(job->output, job->nr_outputs, &file->id) : NULL;
 
-		if (p)
-			memcpy(p->name, file->name, sizeof(p->name));
+		if (!p)
+			continue;
+		memcpy(p->name, file->name, sizeof(p->name));
+		p->table = file->kind == FILE_TABLE;
+		job->makes_tables |= p->table;
 	}
 }
 
@@ -289,7 +325,7 @@ static struct file_part *input(struct files *f, struct file_job *job, const stru
 		return NULL;
 	}
 	p = &job->input[job->nr_inputs++];
-	*p = (struct file_part){ .id = file->id };
+	*p = (struct file_part){ .id = file->id, .table = file->kind == FILE_TABLE };
 	memcpy(p->name, file->name, sizeof(p->name));
 	return p;
 }
@@ -344,9 +380,20 @@ static void cross(struct file_job *job, const struct file_part *in, uint64_t wri
 	add_crossing(job, &c);
 }
 
+/*
+ * Servers read while they hold a file that they once made: what has no table's name counts when it is read on in a row,
+ * and nothing does without an output that grows.
+ */
+static bool compacts(const struct file_job *job, const struct file_part *in, const struct terrace_file_event *e)
+{
+	if (!job->nr_outputs || e->nanoseconds >= job->written_ns + QUIET_NS)
+		return false;
+	return in->read > TERRACE_FILE_STEP || (in->table && job->output[job->nr_outputs - 1].table);
+}
+
 void jobs_read(struct files *f, const struct file *file, const struct terrace_file_event *e)
 {
-	struct file_job *job = job_of(f, e->thread);
+	struct file_job *job = job_doing(f, e);
 	const struct file *output;
 	struct file_part *p;
 
@@ -364,7 +411,7 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 	if (!p && e->from)
 		return;		/* a long query: tables are compacted from their beginning */
 	if (!job)
-		job = make(f, e->thread);
+		job = make(f, e);
 	p = input(f, job, file);
 	if (!p)
 		return;
@@ -372,9 +419,10 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 	/* A later scan of the same file by the same thread starts again: what was read stays read. */
 	if (e->from <= p->read + TERRACE_FILE_STEP && e->to > p->read)
 		p->read = e->to;
-	job->reads++;
+	p->reads = ++job->reads;
+	job->used = ++f->serial;
 	job->read_bytes += e->to - e->from;
-	if (job->nr_outputs)
+	if (compacts(job, p, e))
 		busy(f, job, true);
 	output = job->nr_outputs ? files_find(f, &job->output[job->nr_outputs - 1].id) : NULL;
 	cross(job, p, output ? output->written : 0, e);
@@ -395,16 +443,52 @@ void jobs_synced(struct files *f, const struct file *file, uint32_t thread)
 		job->synced = true;
 }
 
+/* One that is no compaction's result: those outlive their inputs. */
+static void lose_output(struct files *f, struct file_job *job, const struct file_id *id, bool also_closed)
+{
+	struct file_part *p = job->serial ? part_of(job->output, job->nr_outputs, id) : NULL;
+
+	for (uint32_t i = 0; p && i < job->nr_inputs; i++)
+		if (job->input[i].done)
+			return;
+	if (!p || (p->done && !also_closed))
+		return;
+	drop_output(job, (uint32_t)(p - job->output));
+	if (job->nr_outputs)
+		return;
+	busy(f, job, false);
+	if (job->ended)
+		memset(job, 0, sizeof(*job));
+}
+
+void jobs_forgotten(struct files *f, const struct file *file)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		lose_output(f, &f->job[i], &file->id, false);
+}
+
+/* An input is deleted when all that was made of it is complete: what still seems to be open of that was closed unheard. */
+static void lose_unclosed(struct file_job *job, const struct file_part *dead)
+{
+	for (uint32_t i = job->nr_outputs; through(dead) && i-- > 0;)
+		if (!job->output[i].done && job->output[i].reads < dead->reads)
+			drop_output(job, i);
+}
+
 void jobs_died(struct files *f, const struct file *file)
 {
 	for (uint32_t i = 0; i < FILES_JOBS; i++) {
 		struct file_job *job = &f->job[i];
-		struct file_part *p = job->serial ? part_of(job->input, job->nr_inputs, &file->id) : NULL;
+		struct file_part *p;
 		uint32_t left = 0;
 
+		lose_output(f, job, &file->id, true);
+		p = job->serial ? part_of(job->input, job->nr_inputs, &file->id) : NULL;
 		if (!p)
 			continue;
 		p->done = true;
+		if (!job->ended)
+			lose_unclosed(job, p);
 		for (uint32_t k = 0; k < job->nr_inputs; k++)
 			left += !job->input[k].done;
 		/* The first death of an input ends a job that has written all. */
@@ -413,6 +497,13 @@ void jobs_died(struct files *f, const struct file *file)
 		else if (job->ended && !left)
 			report(f, job);
 	}
+}
+
+void jobs_tick(struct files *f, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		if (f->job[i].serial && f->job[i].busy && now_ns >= f->job[i].written_ns + QUIET_NS)
+			busy(f, &f->job[i], false);
 }
 
 void jobs_end(struct files *f)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sense/bequest.h"
@@ -384,11 +385,15 @@ static void look_for_mounts(struct watch *w)
 
 void watch_tick(struct watch *w, bool look, bool logs)
 {
+	struct timespec now;
+
 	if (look)
 		look_for_mounts(w);
 	if (logs)
 		logs_tick(w->logs);
 	lsm_drain(w->lsm);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	files_tick(&w->files, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
 	for (uint32_t i = 0; i < w->nr_growing; i++) {
 		ask_growing(w, &w->growing[i]);
 		bequest_free(w->growing[i].b);

@@ -9,6 +9,8 @@
 #define MB	(1024 * KB)
 #define SIZE	(2 * MB)	/* of a table */
 
+#define SECOND	1000000000ull
+
 #define STEPS	256
 
 struct seen {
@@ -22,6 +24,9 @@ struct seen {
 
 static struct files *files;
 static struct seen seen;
+static uint64_t now;
+static uint32_t process;
+static uint8_t lost;	/* the next event of this kind is */
 static struct places places;
 
 static void note_steps(struct seen *s, const struct file_job *job)
@@ -83,6 +88,7 @@ static int setup(void **state)
 	(void)state;
 	files = calloc(1, sizeof(*files));
 	memset(&seen, 0, sizeof(seen));
+	now = process = lost = 0;
 	files_init(files, &tell);
 	return !files;
 }
@@ -97,7 +103,7 @@ static int teardown(void **state)
 static struct terrace_file_event event(uint8_t what, uint64_t inode, uint32_t thread)
 {
 	return (struct terrace_file_event){ .what = what, .inode = inode, .generation = 1, .dev = 7,
-					    .thread = thread, .size = SIZE };
+					    .thread = thread, .process = process, .size = SIZE, .nanoseconds = now };
 }
 
 static void happens(uint8_t what, uint64_t inode, uint32_t thread)
@@ -106,7 +112,10 @@ static void happens(uint8_t what, uint64_t inode, uint32_t thread)
 
 	if (what == TERRACE_FILE_UNLINKED)
 		e.size = 0;
-	files_event(files, &e);
+	if (what != lost)
+		files_event(files, &e);
+	else
+		lost = 0;
 }
 
 static void create(uint64_t inode, const char *name, uint32_t thread)
@@ -529,6 +538,160 @@ static void logs_and_manifests_are_told_without_sync(void **state)
 	assert_int_equal(seen.died, 1);
 }
 
+/* A thread that holds a file that it once made, and reads others: a server's, long after CREATE TABLE. */
+static void who_only_reads_does_not_compact(void **state)
+{
+	(void)state;
+	table(1, 2);
+	create(50, "x.dat", 5);
+	for (int i = 0; i < 1000; i++)
+		row(TERRACE_FILE_READ, 1, 5, 0, 4096);
+	assert_int_equal(seen.busy, 0);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);	/* a scan: it may be one */
+	assert_int_equal(seen.busy, 1);
+	files_tick(files, SECOND);
+	assert_int_equal(seen.busy, 1);
+	files_tick(files, 60 * SECOND);
+	assert_int_equal(seen.busy, 0);		/* nothing has been written for long */
+	now = 61 * SECOND;
+	row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+	assert_int_equal(seen.busy, 0);
+	row(TERRACE_FILE_WRITTEN, 50, 5, 0, MB);
+	row(TERRACE_FILE_READ, 1, 5, SIZE, 2 * SIZE);
+	assert_int_equal(seen.busy, 1);
+	dies(50, 5);
+	assert_int_equal(seen.busy, 0);		/* what it wrote is gone */
+}
+
+/* The ring overran: one table was never closed, as far as is known. */
+static void a_lost_close_is_not_for_good(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 4; i++)
+		table(i, 2);
+	lost = TERRACE_FILE_CLOSED;
+	compact(1, 11);
+	assert_int_equal(lost, 0);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.outputs, 1);
+	assert_int_equal(seen.first_output, 12);
+	compact(3, 21);
+	dies(3, 5);
+	dies(4, 5);
+	assert_int_equal(seen.compactions, 2);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(seen.first_output, 21);
+	assert_int_equal(seen.busy, 0);
+}
+
+/* The same while the next compaction has begun: it goes on. */
+static void a_lost_close_within_a_row(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 6; i++)
+		table(i, 2);
+	lost = TERRACE_FILE_CLOSED;
+	compact(1, 11);
+	happens(TERRACE_FILE_SYNCED, 99, 5);
+	row(TERRACE_FILE_READ, 3, 5, 0, MB);
+	create(21, "000021.sst", 5);
+	dies(1, 5);
+	dies(2, 5);
+	row(TERRACE_FILE_READ, 3, 5, MB, SIZE);
+	row(TERRACE_FILE_WRITTEN, 21, 5, 0, SIZE);
+	happens(TERRACE_FILE_CLOSED, 21, 5);
+	happens(TERRACE_FILE_SYNCED, 99, 5);
+	compact(5, 31);
+	dies(3, 5);
+	dies(5, 5);
+	dies(6, 5);
+	assert_int_equal(seen.first_input, 5);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.outputs, 2);
+}
+
+/* Killed in mid-compaction: its outputs are deleted by the next process, its inputs compacted into others. */
+static void a_killed_compaction_is_none(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
+	row(TERRACE_FILE_READ, 2, 5, 0, MB);
+	create(11, "000011.sst", 5);
+	row(TERRACE_FILE_READ, 2, 5, MB, MB + TERRACE_FILE_STEP);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	assert_int_equal(seen.busy, 1);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	dies(11, 9);
+	assert_int_equal(seen.busy, 0);
+	dies(1, 9);
+	dies(2, 9);
+	files_end(files);
+	assert_int_equal(seen.compactions, 0);
+}
+
+/* ... and its thread's number is another's. */
+static void a_thread_of_another_process_is_another(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 4; i++)
+		table(i, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
+	create(11, "000011.sst", 5);
+	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
+	process = 8;
+	compact(3, 21);
+	dies(3, 5);
+	dies(4, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+	assert_int_equal(seen.outputs, 2);
+	assert_int_equal(seen.first_output, 21);
+}
+
+/* 64 short copies while a compaction goes on. */
+static void copies_do_not_push_out_a_compaction(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	table(3, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);
+	row(TERRACE_FILE_READ, 2, 5, 0, MB);
+	create(11, "000011.sst", 5);
+	row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+	for (uint32_t t = 100; t < 100 + 2 * FILES_JOBS; t++) {
+		row(TERRACE_FILE_READ, 3, t, 0, 4096);
+		create(1000 + t, "copy", t);
+		row(TERRACE_FILE_READ, 3, t, 0, 4096);
+		happens(TERRACE_FILE_CLOSED, 1000 + t, t);
+	}
+	row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+	row(TERRACE_FILE_READ, 2, 5, MB, SIZE);
+	row(TERRACE_FILE_WRITTEN, 11, 5, MB, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, 5);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.inputs, 2);
+}
+
+/* An output that is forgotten for want of room cannot be closed any more. */
+static void forgotten_outputs_are_none(void **state)
+{
+	(void)state;
+	table(1, 2);
+	row(TERRACE_FILE_READ, 1, 5, 0, MB);
+	create(11, "000011.sst", 5);
+	for (uint64_t i = 100; i < 100 + 2 * FILES_MAX; i++)
+		table(i, 2);
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		assert_true(!files->job[i].serial || files->job[i].thread != 5 || !files->job[i].open_outputs);
+}
+
 static void knows_names(void **state)
 {
 	(void)state;
@@ -565,6 +728,13 @@ int main(void)
 		TEST(recycles_inodes),
 		TEST(stays_bounded),
 		TEST(logs_and_manifests_are_told_without_sync),
+		TEST(who_only_reads_does_not_compact),
+		TEST(a_lost_close_is_not_for_good),
+		TEST(a_lost_close_within_a_row),
+		TEST(a_killed_compaction_is_none),
+		TEST(a_thread_of_another_process_is_another),
+		TEST(copies_do_not_push_out_a_compaction),
+		TEST(forgotten_outputs_are_none),
 		TEST(knows_names),
 	};
 
