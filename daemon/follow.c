@@ -59,6 +59,13 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	}
 }
 
+static void on_left(void *ctx, const struct file_id *id)
+{
+	const struct stream_key key = key_of(id);
+
+	streams_end(&((struct follow *)ctx)->streams, &key);
+}
+
 static void on_busy(void *ctx, uint32_t thread, bool yes)
 {
 	struct follow *f = ctx;
@@ -173,7 +180,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
-		.busy = on_busy, .dead = on_dead, .placed = on_placed, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
+		.busy = on_busy, .dead = on_dead, .placed = on_placed, .left = on_left, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
 		.logged = on_logged, .filesystem = on_filesystem, .ctx = f,
 	};
 	struct invalidate_config c;

@@ -148,8 +148,10 @@ static void closed(struct files *f, struct file *file, const struct terrace_file
 	file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 	f->stats.closed++;
 	jobs_closed(f, file);
-	if (f->tell.table && is_complete(file))
+	if (is_complete(file) && f->tell.table)
 		f->tell.table(f->tell.ctx, file);
+	else if (!is_complete(file) && f->tell.left)
+		f->tell.left(f->tell.ctx, file);
 }
 
 static void was_read(struct files *f, struct file *file, const struct file_id *id,

@@ -118,6 +118,8 @@ struct files_tell {
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
 	/* A table is complete, and on disk, or a log or the like is complete; or it is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
+	/* It was closed without that: its writer was killed, or does not sync it. */
+	void (*left)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);
 	void *ctx;
 };

@@ -190,19 +190,27 @@ static void on_table(void *ctx, const struct file *file)
 		w->counts.unmapped++;
 }
 
+static void on_left(void *ctx, const struct file *file)
+{
+	struct watch *w = ctx;
+
+	if (w->tell.left)
+		w->tell.left(w->tell.ctx, &file->id);
+}
+
+/* What is told of it ends also where its place is not known: a killed compaction's output was never asked for. */
 static void on_death(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
 	struct place *p = places_find(&w->places, &file->id);
 	const struct mount *m = mount_of(w, file->id.dev);
 
-	if (!p)
-		return;
-	for (uint32_t i = 0; i < p->nr; i++)
+	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
 	if (m && w->tell.dead)
-		w->tell.dead(w->tell.ctx, m->path, &file->id, p->extent, p->nr);
-	places_drop(p);
+		w->tell.dead(w->tell.ctx, m->path, &file->id, p ? p->extent : NULL, p ? p->nr : 0);
+	if (p)
+		places_drop(p);
 }
 
 /* Inputs are still there; but their places go when they die. */
@@ -430,7 +438,8 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, const
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = w,
+		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .left = on_left, .died = on_death,
+		.ctx = w,
 	};
 	int err;
 

@@ -33,10 +33,12 @@ struct watch_counts {
 #define WATCH_PATH	256
 
 struct watch_tell {
-	/* A table has died: @extents were its own; @path: where its filesystem is mounted. */
+	/* A file has died: @extents were its own, if they are known; @path: where its filesystem is mounted. */
 	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr);
 	/* It has been written: where its bytes are. */
 	void (*placed)(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr);
+	/* It is closed, and will not be told as placed. */
+	void (*left)(void *ctx, const struct file_id *id);
 	/*
 	 * It is being written by a job that reads the inputs of @b: where its bytes will be, as far as that is decided.
 	 * @bottom: by the database's own log, nothing lies below its level.

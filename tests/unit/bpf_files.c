@@ -14,7 +14,7 @@
 #define STEPS	256
 
 struct seen {
-	int jobs, compactions, tables, died, busy;
+	int jobs, compactions, tables, left, died, busy;
 	uint32_t inputs, outputs, crossings;
 	uint64_t first_input, first_output;
 	struct file_crossing last;
@@ -73,6 +73,12 @@ static void on_table(void *ctx, const struct file *file)
 	((struct seen *)ctx)->tables++;
 }
 
+static void on_left(void *ctx, const struct file *file)
+{
+	(void)file;
+	((struct seen *)ctx)->left++;
+}
+
 static void on_death(void *ctx, const struct file *file)
 {
 	(void)file;
@@ -82,7 +88,8 @@ static void on_death(void *ctx, const struct file *file)
 static int setup(void **state)
 {
 	const struct files_tell tell = {
-		.job = on_job, .compaction = on_compaction, .busy = on_busy, .table = on_table, .died = on_death, .ctx = &seen,
+		.job = on_job, .compaction = on_compaction, .busy = on_busy, .table = on_table, .left = on_left, .died = on_death,
+		.ctx = &seen,
 	};
 
 	(void)state;
@@ -192,6 +199,7 @@ static void sees_a_compaction(void **state)
 	assert_int_equal(seen.first_input, 1);
 	assert_int_equal(seen.first_output, 11);
 	assert_int_equal(seen.died, 2);
+	assert_int_equal(seen.left, 1);
 	assert_int_equal(seen.tables, 3);	/* the last was not synced: it may not be on disk yet */
 }
 
