@@ -79,19 +79,27 @@ static void forget(struct files *f, struct file *file)
 	memset(file, 0, sizeof(*file));
 }
 
-/* The next free place, else the next one: the oldest, if files die roughly in order. */
+/*
+ * The next free place, else that of the next one without a name, which was only read, else the next one: the oldest, if
+ * files die roughly in order.
+ */
 static struct file *place(struct files *f)
 {
+	struct file *next = &f->file[(f->last + 1) % FILES_MAX], *nameless = NULL;
+
 	for (uint32_t i = 1; i <= FILES_MAX; i++) {
 		struct file *file = &f->file[(f->last + i) % FILES_MAX];
 
 		if (!file->serial)
 			return file;
+		if (!nameless && !file->name[0])
+			nameless = file;
 	}
+	next = nameless ? nameless : next;
 	f->stats.forgotten_files++;
-	jobs_forgotten(f, &f->file[(f->last + 1) % FILES_MAX]);
-	forget(f, &f->file[(f->last + 1) % FILES_MAX]);
-	return &f->file[(f->last + 1) % FILES_MAX];
+	jobs_forgotten(f, next);
+	forget(f, next);
+	return next;
 }
 
 static struct file *make(struct files *f, const struct file_id *id)
@@ -190,6 +198,9 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 	}
 	if (e->what == TERRACE_FILE_SYNCED || e->what == TERRACE_FILE_UNLINKED)
 		jobs_synced(f, file, e->thread);
+	/* One that was forgotten may still have a place. */
+	if (!file && e->what == TERRACE_FILE_DIED && f->tell.died)
+		f->tell.died(f->tell.ctx, &(struct file){ .id = id });
 	if (!file)
 		return;
 	switch (e->what) {

@@ -37,8 +37,10 @@ void places_keep(struct places *ps, const struct file_id *id, const struct exten
 	for (uint32_t i = 0; !p && i < PROBES; i++)
 		if (!place_at(ps, id, i)->nr)
 			p = place_at(ps, id, i);
-	if (!p)
+	if (!p) {
 		p = place_at(ps, id, 0);
+		ps->forgotten++;
+	}
 	places_drop(p);
 	p->extent = malloc(nr * sizeof(*extent));
 	if (!p->extent)

@@ -18,6 +18,7 @@ struct place {
 };
 
 struct places {
+	uint64_t forgotten;	/* for want of room */
 	struct place place[PLACES];	/* by hash of the inode, the next free one from there */
 };
 

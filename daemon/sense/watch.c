@@ -423,6 +423,7 @@ void watch_tick(struct watch *w, bool look, bool logs)
 const struct watch_counts *watch_counts(struct watch *w)
 {
 	w->counts.files = w->files.stats;
+	w->counts.places_forgotten = w->places.forgotten;
 	w->counts.lost = lsm_lost(w->lsm);
 	logs_counts(w->logs, &w->counts.logs);
 	return &w->counts;

@@ -24,6 +24,7 @@ struct watch_counts {
 	struct extents_stats extents;
 	uint64_t lost;			/* events */
 	uint64_t filesystems;
+	uint64_t places_forgotten;	/* of tables that live: their deaths mean nothing */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
