@@ -269,6 +269,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "extents_shared", c->extents.shared);
 	number(out, "extents_unaligned", c->extents.unaligned);
 	number(out, "extents_odd", c->extents.odd);
+	number(out, "extents_cut", c->extents.cut);
 	number(out, "dead_blocks", c->dead_blocks);
 	number(out, "bequests_lost", c->bequests_lost);
 	number(out, "cold_streams", f->streams.counts.hinted);

@@ -91,8 +91,10 @@ int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t m
 
 			fe = &u.map.fm_extents[i];
 			got = extents_place(fe, stack, out + n, most - n, stats);
-			if (got < 0)
-				return got;
+			if (got < 0) {
+				stats->cut++;
+				return (int)most;
+			}
 			n += (uint32_t)got;
 		}
 		if (!fe || fe->fe_flags & FIEMAP_EXTENT_LAST)

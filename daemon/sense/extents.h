@@ -41,11 +41,12 @@ struct extent {
 
 struct extents_stats {
 	uint64_t shared, unaligned, odd;	/* extents that were left out: reflinked; inline, or not whole blocks; not placed or encoded */
+	uint64_t cut;				/* files that have more extents than fit */
 };
 
 /*
- * Up to @most extents of an open file.  Waits for nothing: what is not placed yet is left out.
- * Their number or -errno; -E2BIG: there are more.
+ * The first @most extents of an open file.  Waits for nothing: what is not placed yet is left out.
+ * Their number or -errno.
  */
 int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t most,
 	       struct extents_stats *stats);
@@ -55,7 +56,7 @@ int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t m
 /* @table: a line of a device-mapper table, without its start and length.  @offset: bytes. */
 int stack_parse(const char *type, const char *table, unsigned int *major, unsigned int *minor,
 		uint64_t *offset);
-/* How many extents one of FIEMAP's becomes; 0: left out, and why in @stats.  -E2BIG: more than @most. */
+/* How many extents one of FIEMAP's becomes; 0: left out, and why in @stats.  -E2BIG: more than @most, which are there. */
 int extents_place(const struct fiemap_extent *fe, const struct stack *stack, struct extent *out,
 		  uint32_t most, struct extents_stats *stats);
 

@@ -17,7 +17,7 @@
 #include "sense/places.h"
 
 #define MOUNTS		16	/* filesystems of a volume */
-#define EXTENTS		256	/* of a table; with more it is left alone */
+#define EXTENTS		256	/* of a table; what it has beyond them is left alone */
 #define WAITING		1024	/* tables closed since the last tick */
 #define BEQUESTS	16	/* jobs that ended since then */
 

@@ -2,7 +2,10 @@
 /* Bytes of files to blocks of the volume, through devices; what must not be taken. */
 #include "policy_lib.h"
 
+#include <errno.h>
 #include <linux/fiemap.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "sense/extents.h"
 
@@ -55,6 +58,32 @@ static void follows_pieces(void **state)
 	assert_int_equal(stats.unaligned, 0);
 }
 
+/* A file of 257 extents, from a file system that knows FIEMAP: the first 256 are told. */
+static void tells_the_first_of_many(void **state)
+{
+	char path[] = "/var/tmp/extents-XXXXXX";
+	int fd = mkstemp(path);
+	static const struct stack all = { .piece = { { .from = 0, .length = 1ull << 50, .to = 0 } }, .nr = 1 };
+	struct extents_stats stats = { 0 };
+	static struct extent out[8];
+	char block[4096] = "x";
+	int n;
+
+	(void)state;
+	assert_true(fd >= 0);
+	unlink(path);
+	for (off_t i = 0; i < 9; i++)
+		assert_int_equal(pwrite(fd, block, sizeof(block), i * 2 * (off_t)sizeof(block)), sizeof(block));
+	fsync(fd);
+	n = extents_of(fd, &all, out, 8, &stats);
+	close(fd);
+	if (n == -EOPNOTSUPP || n == -ENOTTY || !n)
+		skip();		/* this machine's file system has none */
+	assert_int_equal(n, 8);
+	assert_int_equal(stats.cut, 1);
+	assert_int_equal(out[7].offset, 7 * 2 * sizeof(block));
+}
+
 static void refuses_what_is_not_its_own(void **state)
 {
 	static const struct stack odd = { .piece = { { .from = 0, .length = 1024 * MB, .to = 512 } }, .nr = 1 };
@@ -104,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_extents),
 		cmocka_unit_test(follows_pieces),
+		cmocka_unit_test(tells_the_first_of_many),
 		cmocka_unit_test(refuses_what_is_not_its_own),
 		cmocka_unit_test(reads_tables),
 	};
