@@ -149,7 +149,10 @@ static void work(struct invalidate *i, struct item *item, uint32_t nr, const cha
 	pthread_mutex_unlock(&i->lock);
 }
 
-/* The oldest of one filesystem whose time has come; called locked. */
+/*
+ * The oldest, when its time has come, and with it all that follow of its filesystem: each batch costs a syncfs.  Called
+ * locked.  What is tried again waits for its own time.
+ */
 static uint32_t take(struct invalidate *i, uint64_t now)
 {
 	uint32_t n = 0;
@@ -157,7 +160,8 @@ static uint32_t take(struct invalidate *i, uint64_t now)
 	while (n < BATCH && i->taken + n < i->head) {
 		const struct item *one = &i->ring[(i->taken + n) % RING];
 
-		if (now - one->at_ns < (uint64_t)i->c.wait_ms * 1000000 || one->dev != i->ring[i->taken % RING].dev)
+		if (one->dev != i->ring[i->taken % RING].dev ||
+		    ((!n || one->tries) && now - one->at_ns < (uint64_t)i->c.wait_ms * 1000000))
 			break;
 		i->batch[n++] = *one;
 	}
