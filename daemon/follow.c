@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "act/device.h"
 #include "act/invalidate.h"
@@ -74,6 +75,28 @@ static void on_busy(void *ctx, uint32_t thread, bool yes)
 		device_ignore(f->port, thread, yes);
 }
 
+static bool any_dead(const struct tails *dead, uint64_t block, uint64_t nr)
+{
+	for (uint32_t i = 0; i < dead->nr; i++)
+		if (dead->tail[i].first < block + nr && dead->tail[i].end > block)
+			return true;
+	return false;
+}
+
+/*
+ * The room of a file that lives.  What it wrote there lifts the mark of a dead one, but not if that was set only after
+ * the write: deaths are heard of a tick later.
+ */
+static void in_use(struct follow *f, const struct extent *extents, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!any_dead(f->engine->dead, extents[i].block, extents[i].nr))
+			continue;
+		device_range(f->port, TERRACE_RANGE_CLEAR, extents[i].block, extents[i].nr);
+		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
+	}
+}
+
 /* Extents may go beyond the end of the file: what was allocated ahead. */
 static void on_placed(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr)
 {
@@ -82,9 +105,7 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	const struct stream_key key = key_of(&file->id);
 
 	streams_end(&f->streams, &key);
-	/* Its writes may not all have been told. */
-	for (uint32_t i = 0; i < nr; i++)
-		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
+	in_use(f, extents, nr);
 	if (f->tail_share <= 0 || file->kind == FILE_LOG || file->kind == FILE_META)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -106,6 +127,7 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	uint64_t bytes = 0;
 	double hot = 1;
 
+	in_use(f, extents, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		bytes += extents[i].nr * 4096;
 	if (f->cold_share >= 0 && engine_crowded(f->engine))
@@ -189,7 +211,6 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 	if (!f)
 		return NULL;
 	f->port = port;
-	f->streams.port = port;
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	if (watch_open(major, minor, port->sense ? port->sense->ignored : NULL, &tell, &f->watch, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "files are not followed: %s", why);
@@ -197,6 +218,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 		return NULL;
 	}
 	c = invalidate_switches(f, settings);
+	f->streams.fd = device_marker(port);	/* none: no stream is hinted */
 	if (invalidate_open(port, &c, &f->invalidate))
 		log_line(LOG_LEVEL_WARNING, name, "dead files are not trimmed: out of memory");
 	follow_retune(f, settings);
@@ -210,6 +232,8 @@ void follow_close(struct follow *f)
 	if (f->invalidate)
 		invalidate_close(f->invalidate);
 	watch_close(f->watch);
+	if (f->streams.fd >= 0)
+		close(f->streams.fd);
 	free(f);
 }
 

@@ -40,6 +40,7 @@ struct device {
 	struct sense *sense;
 	struct sampler *sampler;
 	int fd;
+	int sampler_fd;			/* its hints */
 	struct terrace_hello hello;
 	const struct terrace_ring *ring;
 	const struct terrace_summary *summary;	/* NULL: not offered */
@@ -480,6 +481,8 @@ static void device_close(struct port *port)
 
 	if (d->sampler)
 		sampler_close(d->sampler);
+	if (d->sampler_fd >= 0)
+		close(d->sampler_fd);
 	if (d->sense)
 		d->sense->close(d->sense);
 	if (d->port.health)
@@ -548,7 +551,8 @@ static void add_sampler(struct device *d)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/dev/%s", d->disk);
-	if (sampler_open(&d->sampler, path, d->fd))
+	d->sampler_fd = device_marker(&d->port);
+	if (sampler_open(&d->sampler, path, d->sampler_fd))
 		return;
 	d->ops.sample = device_sample;
 	d->ops.gains = device_gains;
@@ -564,6 +568,7 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 		snprintf(why, bytes, "out of memory");
 		return -ENOMEM;
 	}
+	d->sampler_fd = -1;
 	d->ops = device_ops;
 	d->port.ops = &d->ops;
 	snprintf(d->name, sizeof(d->name), "%s", name);
@@ -636,11 +641,35 @@ int device_set_slow_sample(struct port *port, uint32_t n)
 	return set_tune(port, "slow_sample", n);
 }
 
-int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
+int device_marker(struct port *port)
+{
+	struct terrace_hello hello = {
+		.bytes = sizeof(hello), .min_version = TERRACE_ABI_MIN, .max_version = TERRACE_ABI_MAX,
+	};
+	char path[128];
+	int fd, err;
+
+	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%s", device_of(port)->name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!ioctl(fd, TERRACE_IOC_HELLO, &hello))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int device_mark(int fd, uint32_t what, uint64_t block, uint64_t nr)
 {
 	struct terrace_range range = { .block = block, .nr = nr, .what = what };
 
-	return ioctl(device_of(port)->fd, TERRACE_IOC_RANGE, &range) ? -errno : 0;
+	return ioctl(fd, TERRACE_IOC_RANGE, &range) ? -errno : 0;
+}
+
+int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
+{
+	return device_mark(device_of(port)->fd, what, block, nr);
 }
 
 void device_ignore(struct port *port, uint32_t thread, bool yes)

@@ -25,6 +25,13 @@ int device_set_slow_sample(struct port *port, uint32_t n);
 /* Pins or hints a range: enum terrace_range_what. */
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr);
 
+/*
+ * A file of the control device for hints alone, or -errno.  A hint belongs to the file that set it, so whoever takes
+ * one back takes nobody else's: DEAD is set through the port itself, each other user has a file of its own.
+ */
+int device_marker(struct port *port);
+int device_mark(int fd, uint32_t what, uint64_t block, uint64_t nr);
+
 /* Reads by this thread heat nothing, until further notice; where the sense can tell threads apart. */
 void device_ignore(struct port *port, uint32_t thread, bool yes);
 

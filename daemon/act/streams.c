@@ -9,7 +9,7 @@
 static void end(struct streams *s, struct stream *one)
 {
 	for (uint32_t i = 0; i < one->nr; i++)
-		device_range(s->port, TERRACE_RANGE_CLEAR, one->range[i].block, one->range[i].nr);
+		device_mark(s->fd, TERRACE_RANGE_CLEAR, one->range[i].block, one->range[i].nr);
 	memset(one, 0, sizeof(*one));
 }
 
@@ -39,7 +39,7 @@ void streams_hint(struct streams *s, const struct stream_key *key, const struct 
 	for (; one->nr < nr; one->nr++) {
 		const struct stream_range *r = &range[one->nr];
 
-		if (device_range(s->port, TERRACE_RANGE_HINT_COLD, r->block, r->nr)) {
+		if (device_mark(s->fd, TERRACE_RANGE_HINT_COLD, r->block, r->nr)) {
 			s->counts.scattered++;
 			end(s, one);
 			return;

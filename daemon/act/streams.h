@@ -9,7 +9,7 @@
 #ifndef TERRACE_ACT_STREAMS_H
 #define TERRACE_ACT_STREAMS_H
 
-#include "port.h"
+#include <stdint.h>
 
 #define STREAMS_MAX	64u	/* at a time */
 #define STREAM_RANGES	16u	/* of a file: with more it is left alone */
@@ -28,7 +28,7 @@ struct streams_counts {
 };
 
 struct streams {
-	struct port *port;
+	int fd;			/* device_marker() */
 	struct streams_counts counts;
 	uint64_t serial;
 	struct stream {
