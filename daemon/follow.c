@@ -106,7 +106,8 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 
 	streams_end(&f->streams, &key);
 	in_use(f, extents, nr);
-	if (f->tail_share <= 0 || file->kind == FILE_LOG || file->kind == FILE_META)
+	/* One without a name is an input from before our time, and will not be there for long. */
+	if (f->tail_share <= 0 || file->kind == FILE_LOG || file->kind == FILE_META || !file->name[0])
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t lo = extents[i].offset > from ? extents[i].offset : from;

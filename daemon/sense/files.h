@@ -94,6 +94,7 @@ struct file_job {
 	uint64_t read_bytes, written_bytes;	/* of inputs; of outputs that are closed */
 	uint32_t nr_inputs, nr_outputs, nr_crossings;
 	uint32_t open_outputs;
+	uint32_t told_inputs;	/* the first ones, to whom it may concern */
 	uint32_t given;		/* outputs, from the first on, whose heat has been passed on */
 	uint32_t coarse;
 	struct file_part input[FILES_INPUTS];
@@ -116,6 +117,8 @@ struct files_tell {
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
+	/* It is read by a job that writes others: once. */
+	void (*input)(void *ctx, const struct file_id *id);
 	/* A table is complete, and on disk, or a log or the like is complete; or it is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
 	/* It was closed without that: its writer was killed, or does not sync it. */

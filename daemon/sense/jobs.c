@@ -54,6 +54,7 @@ static void drop_crossings(struct file_job *job, uint32_t i, bool is_output)
 
 static void drop_input(struct file_job *job, uint32_t i)
 {
+	job->told_inputs -= i < job->told_inputs;
 	drop_crossings(job, i, false);
 	drop_part(job->input, &job->nr_inputs, i);
 }
@@ -380,6 +381,14 @@ static void cross(struct file_job *job, const struct file_part *in, uint64_t wri
 	add_crossing(job, &c);
 }
 
+/* What was there before us has no place yet, and once it is dead it cannot be asked. */
+static void tell_inputs(struct files *f, struct file_job *job)
+{
+	for (; job->told_inputs < job->nr_inputs; job->told_inputs++)
+		if (f->tell.input)
+			f->tell.input(f->tell.ctx, &job->input[job->told_inputs].id);
+}
+
 /*
  * Servers read while they hold a file that they once made: what has no table's name counts when it is read on in a row,
  * and nothing does without an output that grows.
@@ -422,8 +431,10 @@ void jobs_read(struct files *f, const struct file *file, const struct terrace_fi
 	p->reads = ++job->reads;
 	job->used = ++f->serial;
 	job->read_bytes += e->to - e->from;
-	if (compacts(job, p, e))
+	if (compacts(job, p, e)) {
 		busy(f, job, true);
+		tell_inputs(f, job);
+	}
 	output = job->nr_outputs ? files_find(f, &job->output[job->nr_outputs - 1].id) : NULL;
 	cross(job, p, output ? output->written : 0, e);
 }

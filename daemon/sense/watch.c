@@ -190,6 +190,15 @@ static void on_table(void *ctx, const struct file *file)
 		w->counts.unmapped++;
 }
 
+/* From before the daemon's start, perhaps. */
+static void on_input(void *ctx, const struct file_id *id)
+{
+	struct watch *w = ctx;
+
+	if (!places_find(&w->places, id) && w->nr_waiting < WAITING)
+		w->waiting[w->nr_waiting++] = *id;
+}
+
 static void on_left(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
@@ -439,8 +448,8 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, const
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .left = on_left, .died = on_death,
-		.ctx = w,
+		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table,
+		.input = on_input, .left = on_left, .died = on_death, .ctx = w,
 	};
 	int err;
 

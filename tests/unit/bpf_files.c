@@ -14,7 +14,7 @@
 #define STEPS	256
 
 struct seen {
-	int jobs, compactions, tables, left, died, busy;
+	int jobs, compactions, tables, asked, left, died, busy;
 	uint32_t inputs, outputs, crossings;
 	uint64_t first_input, first_output;
 	struct file_crossing last;
@@ -71,6 +71,12 @@ static void on_table(void *ctx, const struct file *file)
 {
 	(void)file;
 	((struct seen *)ctx)->tables++;
+}
+
+static void on_input(void *ctx, const struct file_id *id)
+{
+	assert_in_range(id->inode, 1, 2);
+	((struct seen *)ctx)->asked++;
 }
 
 static void on_left(void *ctx, const struct file *file)
@@ -714,6 +720,24 @@ static void forgotten_outputs_are_none(void **state)
 		assert_true(!files->job[i].serial || files->job[i].thread != 5 || !files->job[i].open_outputs);
 }
 
+/* What was there before us is asked for when it is compacted; by who only reads it is not. */
+static void inputs_are_told_once(void **state)
+{
+	struct files_tell tell = files->tell;
+
+	(void)state;
+	tell.input = on_input;
+	files_init(files, &tell);
+	for (uint64_t i = 1; i <= 9; i++)
+		row(TERRACE_FILE_READ, i, 6, 0, SIZE);
+	assert_int_equal(seen.asked, 0);
+	compact(1, 11);
+	assert_int_equal(seen.asked, 2);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+}
+
 static void knows_names(void **state)
 {
 	(void)state;
@@ -758,6 +782,7 @@ int main(void)
 		TEST(a_thread_of_another_process_is_another),
 		TEST(copies_do_not_push_out_a_compaction),
 		TEST(forgotten_outputs_are_none),
+		TEST(inputs_are_told_once),
 		TEST(knows_names),
 	};
 
