@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Streams that are known to be cold while they are written: their ranges are hinted, so that the kernel appends what
- * comes to a shelf instead of taking a slot for each block.  The hint is taken back when the file is complete, is
- * dead, or has been forgotten for long; the kernel ends it with the daemon.
+ * comes to a shelf instead of taking a slot for each block.  The hint is taken back when the file is closed,
+ * complete or not, is dead, or has been forgotten for long; the kernel ends it with the daemon.
  *
  * Only room that has been allocated can be hinted: files whose database allocates ahead (RocksDB does).
  */
