@@ -5,9 +5,11 @@
 usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast]  read side by side, write one after the other, delete the inputs
        tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
+       tables.py FOLDER holes NUMBER MB                a table of which every other block has been given back
        tables.py FOLDER crowd FIRST COUNT              so many files of a block, not synced
        tables.py FOLDER desert FIRST COUNT             delete them
 
+PAUSE in the environment: seconds that a compaction stops in its first output (1).
 NAMES in the environment: what tables are called instead of 000012.ldb, as in NAMES='part-{:04}.seg'.
 """
 import ctypes
@@ -43,6 +45,18 @@ def write(folder, first, count, mb):
         os.close(fd)
 
 
+def holes(folder, number, mb):
+    fd = create(name(folder, number))
+    for _ in range(mb << 20 >> 16):
+        os.write(fd, bytes(STEP))
+    os.fsync(fd)
+    for at in range(4096, mb << 20, 8192):
+        if ctypes.CDLL(None, use_errno=True).fallocate(fd, 3, ctypes.c_int64(at), ctypes.c_int64(4096)):
+            sys.exit(f'fallocate: {os.strerror(ctypes.get_errno())}')
+    os.fsync(fd)
+    os.close(fd)
+
+
 def compact(folder, inputs, outputs, keep, fast):
     fds = [os.open(name(folder, i), os.O_RDONLY) for i in inputs]
     size = os.fstat(fds[0]).st_size
@@ -57,7 +71,7 @@ def compact(folder, inputs, outputs, keep, fast):
                 data[k] = os.pread(fd, STEP, at)
                 os.write(out, data[k])
             if at == size // 4 // STEP * STEP and not fast:
-                time.sleep(1)					# it is noticed as it goes on
+                time.sleep(float(os.environ.get('PAUSE', 1)))	# it is noticed as it goes on
         os.fsync(out)
         os.close(out)
     manifest = os.open(os.path.join(folder, 'MANIFEST-000001'), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -89,7 +103,7 @@ def crowd(folder, first, count):
 
 
 def main(folder, what, *args):
-    if what in ('write', 'crowd'):
+    if what in ('write', 'holes', 'crowd'):
         globals()[what](folder, *map(int, args))
     elif what == 'desert':
         for number in range(int(args[0]), int(args[0]) + int(args[1])):
