@@ -3,7 +3,9 @@
  * Room on the fast tier: choose a region (power-of-k over MSC), keep what is hot, order
  * the rest down.  A merge promotes the hot blocks that it meets.
  *
- * Where the sense knows no single blocks the rule is `oldest`, and nothing is kept.
+ * Where the sense knows no single blocks the rule is `oldest`, and nothing is kept.  Nor is it where
+ * tick after tick finds nothing but hot blocks and the tier is above its high mark: more was called hot than may
+ * stay, and new blocks need room whatever the heat says.  Then the oldest go, as many as come, and no more.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,6 +13,9 @@
 #include "loop/engine.h"
 
 #define ATTEMPTS	64	/* choices a tick */
+#define VAIN_TICKS	16	/* in a row without a choice, before hot blocks go down */
+#define PRESSED		8	/* regions a tick, at most */
+#define TELL_NS		600000000000ull	/* between messages about that */
 
 static void precise(struct engine *e, struct region_view *view)
 {
@@ -72,7 +77,7 @@ static bool view_region(void *ctx, uint64_t index, struct region_view *view)
 	if (orders_busy(e, region) || gains_busy(e, region))
 		return false;
 	book_view(&e->book, region, view);
-	if (!e->senses || e->c.rule == CHOOSE_RANDOM || e->c.rule == CHOOSE_OLDEST)
+	if (e->presses || !e->senses || e->c.rule == CHOOSE_RANDOM || e->c.rule == CHOOSE_OLDEST)
 		view->coldness = region_fast_blocks(view);
 	else if (e->c.rule == CHOOSE_PRECISE)
 		precise(e, view);
@@ -130,8 +135,10 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		err = warmth_look(&e->warmth, c->view.region, false, &warm);
 	if (err < 0)
 		return err;
-	in.hot = warm.hot;
-	tails_mask(e->tails, c->view.region, &in.pins);
+	if (!e->presses) {
+		in.hot = warm.hot;
+		tails_mask(e->tails, c->view.region, &in.pins);
+	}
 	tails_mask(e->banned, c->view.region, &in.banned);
 	spare = in.banned;
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
@@ -148,7 +155,7 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		.up = up.up, .spare = spare, .fast = in.fast, .slow = in.packed,
 		.goes_down = up.demoted, .goes_up = up.promoted, .retained = common(&up.up, &in.fast),
 		.score = c->score, .benefit = c->msc.benefit, .cost = c->msc.cost,
-		.looked_at = c->looked_at,
+		.looked_at = c->looked_at, .hot_too = e->presses,
 	};
 	estimate(e, c, sample, p);
 	return 0;
@@ -182,28 +189,57 @@ static int demote_sampled(struct engine *e)
 	return 0;
 }
 
-void demote(struct engine *e, uint64_t blocks)
+/* An order for the oldest region, hot or not. */
+static void press(struct engine *e, const struct msc_tunables *msc)
 {
-	struct msc_tunables msc = priced(e);
-	enum choose_rule rule = e->senses ? e->c.rule : CHOOSE_OLDEST;
+	struct choice c;
+	struct plan p;
 
-	if (!governor_allows_down(&e->governor)) {
-		e->stats.held_by_governor++;
+	e->presses = true;
+	if (!choose_region(&c, CHOOSE_OLDEST, &e->c.tuning.choose, msc, e->book.fast_count, view_region, e, &e->prng) &&
+	    !plan_of(e, &c, NULL, &p) && !orders_give(e, &p))
+		e->stats.pressed += p.goes_down;
+	e->presses = false;
+}
+
+static void tell_vain(struct engine *e)
+{
+	if (e->vain_told_ns && e->now_ns - e->vain_told_ns < TELL_NS)
+		return;
+	e->vain_told_ns = e->now_ns;
+	engine_log(e, ENGINE_WARNING, "the fast tier is full of hot blocks: the oldest go down for new ones (are fill and ralt.max_hot_share "
+		   "below watermark.low?)");
+}
+
+/* Nothing was found: see the top. */
+static void in_vain(struct engine *e, const struct msc_tunables *msc)
+{
+	if (e->vain_ticks < VAIN_TICKS) {
+		e->vain_ticks++;
 		return;
 	}
-	if (demote_sampled(e))
-		return;
+	if (e->above)
+		tell_vain(e);
+	for (uint32_t i = 0; e->leaving < e->above && i < PRESSED; i++)
+		press(e, msc);
+}
+
+/* False: no more is to be looked for in this tick. */
+static bool look_for_room(struct engine *e, uint64_t blocks, const struct msc_tunables *msc)
+{
+	enum choose_rule rule = e->senses ? e->c.rule : CHOOSE_OLDEST;
+
 	for (uint32_t i = 0; e->leaving < blocks && i < ATTEMPTS; i++) {
 		struct upmask down;
 		struct choice c;
 		struct plan p;
-		int err = choose_region(&c, rule, &e->c.tuning.choose, &msc, e->book.fast_count,
+		int err = choose_region(&c, rule, &e->c.tuning.choose, msc, e->book.fast_count,
 					view_region, e, &e->prng);
 
 		e->stats.choices++;
 		if (err) {
 			e->stats.choice_failures++;
-			return;
+			return true;
 		}
 		err = plan_of(e, &c, NULL, &p);
 		if (err == -ENOENT) {
@@ -212,13 +248,29 @@ void demote(struct engine *e, uint64_t blocks)
 			continue;
 		}
 		if (err)
-			return;
+			return false;
 		down = p.fast;
 		for (uint32_t w = 0; w < UPMASK_WORDS; w++)
 			down.bits[w] &= ~p.up.bits[w];
+		e->vain_ticks = 0;
 		if (gains_wait(e, &c, &p, &down))
 			continue;
 		if (orders_give(e, &p))
-			return;
+			return false;
 	}
+	return true;
+}
+
+void demote(struct engine *e, uint64_t blocks)
+{
+	struct msc_tunables msc = priced(e);
+
+	if (!governor_allows_down(&e->governor)) {
+		e->stats.held_by_governor++;
+		return;
+	}
+	if (demote_sampled(e))
+		return;
+	if (look_for_room(e, blocks, &msc) && !e->leaving)
+		in_vain(e, &msc);
 }

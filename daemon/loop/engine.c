@@ -15,6 +15,7 @@
 #define SHELF_BLOCKS	16384
 #define TELL_NS		600000000000ull	/* between messages about the same trouble */
 #define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
+#define FILL_BELOW_LOW	0.9
 #define JANITOR_MARGIN	0.01	/* start below the kernel's own mark when it cannot be kept out */
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -302,8 +303,13 @@ static void move(struct engine *e)
 {
 	struct watermark_tunables t = marks(e);
 	struct watermark_verdict w = watermark_step(&e->watermark, &t, e->fast_used, e->fast_blocks);
+	uint64_t high;
 
 	e->room = w.room_blocks;
+	high = (uint64_t)(t.high * (double)e->fast_blocks);
+	e->above = e->fast_used > high ? e->fast_used - high : 0;
+	if (!w.demote_blocks)
+		e->vain_ticks = 0;
 	if (w.demote_blocks && e->rests && !limits_idle(e))
 		e->stats.held_by_governor++;
 	else if (w.demote_blocks && e->book.complete)
@@ -322,8 +328,11 @@ const char *engine_still(const struct engine *e)
 		return e->idle_because;
 	if (e->now_ns < e->room_again_ns && !e->under_way)
 		return "the slow tier has no room";
-	if (!governor_allows_up(&e->governor) && !governor_allows_down(&e->governor))
+	/* Without room nothing goes up, either. */
+	if (!governor_allows_down(&e->governor) && (e->above || !governor_allows_up(&e->governor)))
 		return governor_reason_text(e->governor.down.reason);
+	if (e->vain_ticks && e->above && !e->under_way)
+		return "all that is looked at on the fast tier is hot";
 	return e->rests && !limits_idle(e) ? governor_reason_text(GOVERNOR_NO_SKEW) : NULL;
 }
 
@@ -345,6 +354,14 @@ static void rest(struct engine *e)
 		e->port->ops->each_slow(e->port, !rests);
 }
 
+/* What is filled stays: it must leave demotions something to find above the low mark. */
+static double fill_share(const struct engine *e)
+{
+	double most = FILL_BELOW_LOW * e->c.tuning.watermark.low;
+
+	return e->c.fill < most ? e->c.fill : most;
+}
+
 static void upkeep(struct engine *e)
 {
 	int err;
@@ -352,7 +369,7 @@ static void upkeep(struct engine *e)
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
-		warmth_work(&e->warmth, hear_skewed(e) ? e->c.fill : 0, &e->prng);
+		warmth_work(&e->warmth, hear_skewed(e) ? fill_share(e) : 0, &e->prng);
 	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1)
 		return;
 	err = keep_save(e);

@@ -79,6 +79,7 @@ struct plan {
 	double read_down, write_down, write_up;	/* bytes, estimated, of tier_down and tier_up */
 	double score, benefit, cost;
 	uint32_t looked_at;
+	bool hot_too;		/* nothing else was found */
 };
 
 struct decision {
@@ -88,6 +89,7 @@ struct decision {
 	enum why why;
 	uint8_t mode;
 	uint8_t status;		/* TERRACE_RESULT_*, 0: under way */
+	bool hot_too;
 	int error;
 	uint32_t looked_at, goes_down, goes_up, retained;
 	double score, benefit, cost;
@@ -133,6 +135,7 @@ struct engine_stats {
 	uint64_t retained_dead;
 	uint64_t not_retained_dead;	/* hot, but sent down because they were banned */
 	uint64_t written_anew;		/* were to be, but the kernel had seen them written since */
+	uint64_t pressed;		/* went down for room though they may be hot */
 	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
 	uint64_t held_by_budget, held_by_endurance, held_by_governor, held_by_room;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
@@ -173,6 +176,10 @@ struct engine {
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
+	uint64_t above;			/* blocks above the high mark */
+	bool presses;			/* choices and plans of now look at no heat */
+	uint32_t vain_ticks;		/* in a row that found only hot blocks */
+	uint64_t vain_told_ns;
 	struct epoch epoch;
 	struct governor governor;
 	enum governor_reason told_up, told_down;

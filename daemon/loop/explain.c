@@ -42,7 +42,7 @@ struct decision *explain_add(struct engine *e, const struct plan *plan)
 		.number = e->decisions++, .at_ns = e->now_ns, .region = plan->region,
 		.why = plan->why, .mode = (uint8_t)plan->mode, .looked_at = plan->looked_at,
 		.goes_down = plan->goes_down, .goes_up = plan->goes_up, .retained = plan->retained,
-		.score = plan->score, .benefit = plan->benefit, .cost = plan->cost,
+		.hot_too = plan->hot_too, .score = plan->score, .benefit = plan->benefit, .cost = plan->cost,
 	};
 	return d;
 }
@@ -66,6 +66,8 @@ void explain_text(const struct decision *d, char *line, size_t bytes)
 		n += snprintf(line + n, bytes - (size_t)n,
 			      "; score %.4g = benefit %.4g / cost %.4g, best of %u",
 			      d->score, d->benefit, d->cost, d->looked_at);
+	if (d->hot_too && n > 0 && (size_t)n < bytes)
+		n += snprintf(line + n, bytes - (size_t)n, "; the oldest, hot or not: only hot blocks were found");
 	if (n > 0 && (size_t)n < bytes)
 		n += snprintf(line + n, bytes - (size_t)n, "; %s",
 			      status_names[d->status < 6 ? d->status : 0]);

@@ -71,6 +71,7 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "pinned_tails_let_go_blocks", e->tails->left);
 	number(o, "retained_as_tails_blocks", s->pinned);
 	number(o, "first_sight_blocks", s->first_sight);
+	number(o, "demoted_though_hot_blocks", s->pressed);
 	number(o, "raced_blocks", s->raced);
 	number(o, "packed_loose_blocks", s->packed_loose);
 	number(o, "gathered_regions", s->gathered);

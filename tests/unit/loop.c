@@ -553,6 +553,70 @@ static void every_source_and_rule_works(void **state)
 		}
 }
 
+/* So many ticks, and no more use. */
+static void quiet(struct sim *s, int ticks)
+{
+	while (ticks--)
+		assert_int_equal(sim_tick(s), 0);
+}
+
+static struct sim *low_marks(void)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	s->c.tuning.watermark.high = 0.4;
+	s->c.tuning.watermark.low = 0.3;
+	s->c.tuning.ralt.buffer_records = 256;
+	s->c.tuning.governor.epoch_ops = 1000000000;	/* what is tested goes before its verdict */
+	return s;
+}
+
+/* More is hot than may stay: new blocks find room all the same, it is told, and hot blocks do not go to and fro. */
+static void room_is_made_where_all_is_hot(void **state)
+{
+	struct sim *s = low_marks();
+	uint64_t demoted;
+	char line[400];
+	bool told = false;
+
+	(void)state;
+	sim_open(s);
+	for (int i = 0; i < 100000; i++) {
+		sim_access(s, prng_below(&s->prng, FAST / 2), i % 2);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	quiet(s, 100);
+	assert_true(engine_hot_set(&s->e, 0, FAST / 2) > 0.45 * FAST);
+	assert_true((double)s->v.fast_used < 0.41 * FAST);
+	assert_true(s->e.stats.pressed > 0);
+	assert_int_equal(times(s->log, "the fast tier is full of hot blocks"), 1);
+	for (uint64_t i = 0; i < ENGINE_DECISIONS && i < s->e.decisions; i++) {
+		explain_text(&s->e.decision[i], line, sizeof(line));
+		told |= strstr(line, "hot or not") != NULL;
+	}
+	assert_true(told);
+	demoted = s->v.demoted;
+	quiet(s, 200);
+	assert_int_equal(s->v.demoted, demoted);
+	sim_remove(s);
+}
+
+/* What is filled by score leaves room below the low mark, whatever `fill` says. */
+static void filling_stays_below_the_marks(void **state)
+{
+	struct sim *s = low_marks();
+
+	(void)state;
+	s->c.fill = 0.9;
+	sim_open(s);
+	sim_hotspot(s, 60000, 1024, 0.8, 0.5);
+	quiet(s, 100);
+	assert_true((double)s->v.fast_used < 0.4 * FAST);
+	assert_int_equal(s->e.stats.pressed, 0);
+	sim_remove(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +643,8 @@ int main(void)
 		cmocka_unit_test(a_second_loop_is_refused),
 		cmocka_unit_test(evaluation_orders_nothing),
 		cmocka_unit_test(every_source_and_rule_works),
+		cmocka_unit_test(room_is_made_where_all_is_hot),
+		cmocka_unit_test(filling_stays_below_the_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
