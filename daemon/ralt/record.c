@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "decide/prng.h"
 #include "ralt/bytes.h"
 
 #define SCORE_ONE	512.0f
@@ -95,14 +94,6 @@ double ralt_score_now(const struct ralt_judge *j, const struct ralt_record *r)
 	return (double)r->score * ralt_decay_by(j->decay, ticks_since(j->now.tick, r->tick));
 }
 
-double ralt_standing(const struct ralt_judge *j, const struct ralt_record *r)
-{
-	/* Not the hash that a sample is taken by: there the sampled would all stand on one side. */
-	double at = (double)(mix64(r->block ^ 0x5851f42d4c957f2dull) >> 11) * 0x1p-53;
-
-	return ralt_score_now(j, r) * (1 + RALT_TIE * (at - 0.5));
-}
-
 /*
  * Counters are decremented when looked at, not by rewriting every record each
  * period: the period of a record follows from its tick.
@@ -148,7 +139,7 @@ bool ralt_is_above(const struct ralt_judge *j, const struct ralt_record *r,
 		return true;
 	if (rank != t->rank)
 		return rank > t->rank;
-	return ralt_standing(j, r) >=
+	return ralt_score_now(j, r) >=
 	       t->score * ralt_decay_by(j->decay, ticks_since(j->now.tick, t->tick));
 }
 
@@ -164,7 +155,7 @@ bool ralt_is_member(const struct ralt_judge *j, const struct ralt_record *r)
 
 bool ralt_is_hot_record(const struct ralt_judge *j, const struct ralt_record *r)
 {
-	if (j->fill.set && ralt_standing(j, r) >= threshold_now(j, &j->fill))
+	if (j->fill.set && ralt_score_now(j, r) >= threshold_now(j, &j->fill))
 		return true;
 	return ralt_is_member(j, r);
 }

@@ -10,10 +10,6 @@
  *		the first of a newer record is the last of an older one, both hold
  *		the same a_i, and merging must not count it twice.
  *
- * Scores that differ by less than RALT_TIE say nothing about what comes; after a pass from one end to the other all
- * are as good as equal.  A cut must fall between them all the same, or all count as hot, more than fits: their order is
- * that of a hash of their blocks, which is the same each time, so that the choice does not wander.
- *
  * A record is stable while its tag is set and its counter above 0.  Stable records
  * rank above candidates (counter above 0, tag not set), those above expired ones (counter 0),
  * and by score among themselves.  That order decides who is evicted: unstable records go
@@ -39,7 +35,6 @@
 #define RALT_BLOCK_LIMIT	(1ull << 40)
 #define RALT_GENERATION_MAX	((1u << 16) - 1)
 #define RALT_SPAN_MAX		255u
-#define RALT_TIE		(1.0 / 64)
 
 struct ralt_record {
 	uint64_t block;
@@ -101,8 +96,6 @@ struct ralt_record ralt_record_access(const struct ralt_judge *j, uint64_t block
 				      uint32_t generation);
 
 double ralt_score_now(const struct ralt_judge *j, const struct ralt_record *r);
-/* The same with equals in order: what thresholds are taken from and compared with. */
-double ralt_standing(const struct ralt_judge *j, const struct ralt_record *r);
 uint8_t ralt_counter_now(const struct ralt_judge *j, const struct ralt_record *r);
 enum { RALT_EXPIRED, RALT_CANDIDATE, RALT_STABLE };
 uint8_t ralt_rank(const struct ralt_judge *j, const struct ralt_record *r);

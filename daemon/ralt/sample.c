@@ -256,7 +256,7 @@ static size_t collect(const struct sample *s, const struct ralt_judge *j, uint8_
 
 	for_each_taken(s, i)
 		if (used(s, i) && ralt_rank(j, &s->slots[i].record) == rank)
-			out[n++] = ralt_standing(j, &s->slots[i].record);
+			out[n++] = ralt_score_now(j, &s->slots[i].record);
 	return n;
 }
 
@@ -298,7 +298,7 @@ double sample_kth_other(const struct sample *s, const struct ralt_judge *j, doub
 
 	for_each_taken(s, i)
 		if (used(s, i) && !ralt_is_member(j, &s->slots[i].record))
-			scratch[n++] = ralt_standing(j, &s->slots[i].record);
+			scratch[n++] = ralt_score_now(j, &s->slots[i].record);
 	if (k < 1)
 		return 1e30;
 	return k > (double)n ? 0 : kth_largest(scratch, n, (size_t)k);
