@@ -55,7 +55,8 @@ static void note(struct found *found, u32 *nr, const struct tr_pack_head *head)
 }
 
 /* The regions that have packs on the shelf, elsewhere than at the @loose blocks.
- * -ENOMEM, or an error of the drive.
+ * -ENOMEM, or an error of the drive: what could be read was looked at all the same. A
+ * bad block may be a dead one, and must not keep what lives around it there.
  */
 static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose,
 		      struct found *found, u32 max, u32 *nr)
@@ -65,7 +66,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
 	struct tr_pack_head head;
 	void *buf;
-	int err = 0;
+	int err = 0, r;
 
 	*nr = 0;
 	if (IS_ERR(bits))
@@ -73,7 +74,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	if (!buf)
 		err = -ENOMEM;
-	while (at < end && *nr < max && !err) {
+	while (buf && at < end && *nr < max) {
 		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
 			at++;
 			continue;
@@ -81,11 +82,9 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 		if (at < from || at + min(TERRACE_PACK_HEADER_BLOCKS, end - at) > from + have) {
 			from = at;
 			have = min_t(u32, SCAN_BLOCKS, end - at);
-			err = tr_rw(tier->bdev, tier->data_sector +
-				    (first + from) * TERRACE_BLOCK_SECTORS, buf,
-				    have * TERRACE_BLOCK_BYTES, REQ_OP_READ);
-			if (err)
-				break;
+			r = tr_read_each(tier->bdev, tier->data_sector +
+					 (first + from) * TERRACE_BLOCK_SECTORS, buf, have);
+			err = err ?: r;
 		}
 		if (header_at(tr, tier, chunk, at, buf + (at - from) * TERRACE_BLOCK_BYTES,
 			      from + have - at, &head)) {
@@ -138,15 +137,16 @@ static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, cons
 {
 	u32 max = 512, nr;
 	struct found *found = kvmalloc_array(max, sizeof(*found), GFP_NOIO);
-	s64 moved = -ENOMEM;
+	s64 moved = 0;
+	int err;
 
 	if (!found)
-		return moved;
-	moved = find_packs(tr, tier, chunk, loose, found, max, &nr);
-	if (!moved && nr)
+		return -ENOMEM;
+	err = find_packs(tr, tier, chunk, loose, found, max, &nr);
+	if (nr)
 		moved = move_packs(tr, tier, chunk, found, nr);
 	kvfree(found);
-	return moved;
+	return moved ?: err;
 }
 
 static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)

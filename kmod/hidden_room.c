@@ -74,9 +74,10 @@ bool tr_hidden_room_wanted(struct terrace *tr)
 
 /* --- dead blocks ------------------------------------------------------------------ */
 
-static void forget_dead(struct terrace *tr)
+/* Also that shelves could not be emptied: a drive may read by now what it could not. How many. */
+static u32 forget_dead(struct terrace *tr)
 {
-	u32 t, c;
+	u32 t, c, vain = 0;
 
 	for (t = 0; t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
@@ -86,11 +87,14 @@ static void forget_dead(struct terrace *tr)
 		for (c = 0; c < tier->nr_chunks; c++) {
 			spin_lock_irq(&tier->lock);
 			tier->chunks[c].dead = 0;
-			tier->chunks[c].flags &= ~TR_CHUNK_SHUT;	/* less may be enough now */
+			vain += !!(tier->chunks[c].flags & TR_CHUNK_VAIN);
+			/* less may be enough now */
+			tier->chunks[c].flags &= ~(TR_CHUNK_SHUT | TR_CHUNK_VAIN);
 			spin_unlock_irq(&tier->lock);
 			cond_resched();
 		}
 	}
+	return vain;
 }
 
 /*
@@ -202,13 +206,13 @@ static u64 enough(struct terrace *tr)
 	return blocks;
 }
 
-static void begin_search(struct terrace *tr)
+static u32 begin_search(struct terrace *tr)
 {
 	tr->hidden_began = hidden(tr);
 	tr->hidden_ended = atomic64_read(&tr->orders_ended);
 	tr->hidden_left = false;
 	WRITE_ONCE(tr->hidden_orders, NO_ORDERS);
-	forget_dead(tr);
+	return forget_dead(tr);
 }
 
 static void end_search(struct terrace *tr)
@@ -228,10 +232,10 @@ u64 tr_hidden_room_find(struct terrace *tr)
 	struct tr_move *move = kcalloc(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
 	u64 dropped = 0, dead = 0, number = tr->hidden_hand, end = tr_nr_regions(tr);
 	bool dropping = is_needed(tr);
-	u32 nr = 0;
+	u32 nr = 0, again = 0;
 
 	if (!number)
-		begin_search(tr);
+		again = begin_search(tr);
 	tr->hidden_left |= !dropping || !move;
 	for (; move && number < end && dropped <= enough(tr) && tr_writable(tr) &&
 	       !READ_ONCE(tr->stopping) && (dropping || !is_needed(tr)); number++) {
@@ -251,5 +255,5 @@ u64 tr_hidden_room_find(struct terrace *tr)
 	if (tr->hidden_left && dropping)
 		msleep(FAILED_MS);
 	tr->hidden_hand = number < end && !tr->hidden_left ? number : 0;
-	return dropped + dead;
+	return dropped + dead + again;	/* shelves to be tried once more are news, too */
 }

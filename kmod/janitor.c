@@ -332,9 +332,9 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
 	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
 	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM) {
-		/* Owners that cannot be read, or a lost region: leave it alone
-		 * until something in it is freed. What passes by itself is no
-		 * reason: an order at work on one of its regions, no room.
+		/* Owners that cannot be read, or a lost region: leave it alone until
+		 * something in it is freed, or hidden room is looked for. What passes by
+		 * itself is no reason: an order at work on one of its regions, no room.
 		 */
 		spin_lock_irq(&tier->lock);
 		tier->chunks[chunk].flags |= TR_CHUNK_VAIN;

@@ -117,3 +117,19 @@ int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_
 	tr_burst_rw(&burst, bdev, sector, buf, bytes, opf);
 	return tr_burst_wait(&burst);
 }
+
+int tr_read_each(struct block_device *bdev, sector_t sector, void *buf, u32 n)
+{
+	int err = tr_rw(bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ), r;
+	u32 k;
+
+	if (!err)
+		return 0;
+	for (err = 0, k = 0; k < n; k++, sector += TERRACE_BLOCK_SECTORS, buf += TERRACE_BLOCK_BYTES) {
+		r = tr_rw(bdev, sector, buf, TERRACE_BLOCK_BYTES, REQ_OP_READ);
+		if (r)
+			memset(buf, 0, TERRACE_BLOCK_BYTES);
+		err = err ?: r;
+	}
+	return err;
+}

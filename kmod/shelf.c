@@ -670,9 +670,9 @@ static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	for (at = 0; at < SHELF_DATA; at += TERRACE_TABLE_BLOCKS) {
 		u32 n = min_t(u32, TERRACE_TABLE_BLOCKS, SHELF_DATA - at);
 
-		if (tr_rw(tier->bdev, tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS,
-			  buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ))
-			continue;
+		/* What cannot be read is no owner block; what lies beside it may be one. */
+		tr_read_each(tier->bdev, tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS,
+			     buf, n);
 		for (k = 0; k < n; k++) {
 			void *b = buf + k * TERRACE_BLOCK_BYTES;
 

@@ -282,5 +282,7 @@ int tr_burst_wait(struct tr_burst *burst);
 void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct tr_burst *burst);
 /* One buffer, and wait. */
 int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
+/* Reads @n blocks; what cannot be read of them becomes zeros. The first error, 0: all were read. */
+int tr_read_each(struct block_device *bdev, sector_t sector, void *buf, u32 n);
 
 #endif

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A block that cannot be read, and that nobody needs, does not keep what lives around it from leaving its shelf.
+# vm: mode=functional cpus=1 memory=2G timeout=300 build=orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+DATA=/dev/shm/data
+orders() { from_ram orders /dev/terrace/vol "$@" > /dev/shm/orders || { cat /dev/shm/orders; return 1; }; }
+down() { sed -n 's/.*\bdown=\([^ ]*\).*/\1/p' /dev/shm/orders; }
+same() { cmp -n $((4 << 20)) $DATA "$VOL" || die "$1: other data"; }
+# place REGION packs: shelf, block in it and blocks of its pack; place REGION map: of its first run
+place() {
+	terracectl dump --json "$2" --range "$1" "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
+import json, sys
+item = [i for i in json.load(sys.stdin)["items"] if i.get("region", i.get("number")) == int(sys.argv[1])][0]
+run = item["run"][0] if "run" in item else item
+print(run["place"] // 16384, run["place"] % 16384, run["blocks"])' "$1"
+}
+# bad SHELF BLOCK: it cannot be read
+bad() {
+	local data
+	data=$(vol_layout slow data) data=${data% *}
+	drive slow error add read $((data + ($1 * 16384 + $2) * 8)) 8
+}
+
+mkdrive slow ram 512
+mkram fast 64
+VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
+/usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
+
+# a pack of a few blocks, behind it a dead one
+vol_format
+vol_up stream_kb=0 janitor_high=1000
+dd if=$DATA of="$VOL" bs=1M count=8 oflag=direct status=none
+orders move 0 append tier_down=1 codec=lz4 shift=2
+orders move 1 append tier_down=1 codec=none shift=2
+blkdiscard -o $((4 << 20)) -l $((4 << 20)) "$VOL"
+vol_message commit
+vol_message checkpoint
+vol_down		# which ends the shelf, too
+read -r shelf at blocks <<< "$(place 0 packs)"
+bad "$shelf" $((at + blocks + 3))
+vol_up stream_kb=0 janitor_high=1000
+orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block that cannot be read"
+[ "$(down)" -gt 0 ] || die "nothing was moved: $(cat /dev/shm/orders)"
+vol_message commit
+same "a pack that was moved"
+vol_down
+drive slow error clear
+vol_check
+read -r now at blocks <<< "$(place 0 packs)"
+[ "$now" != "$shelf" ] || die "the pack is where it was"
+pass "a dead block behind a live pack"
+
+# loose blocks, whose owner blocks stand behind a dead one: the shelf has no table
+vol_format
+vol_up stream_kb=0 janitor_high=1000 commit_ms=60000
+start from_ram orders /dev/terrace/vol range 0 1024 cold 1000 > /dev/shm/hint
+until [ -s /dev/shm/hint ]; do sleep 0.1; done
+dd if=$DATA of="$VOL" bs=512k count=8 oflag=direct status=none
+kill_all "$JOB"
+vol_message commit
+blkdiscard -o $((1023 * 4096)) -l 4096 "$VOL"
+vol_message checkpoint
+vol_down
+read -r shelf at blocks <<< "$(place 0 map)"
+check_eq "where the first loose block is, and how many" "$at $blocks" "0 1023"
+bad "$shelf" 1023
+vol_up stream_kb=0 janitor_high=1000
+orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block beside its owner blocks that cannot be read"
+check_eq "blocks moved" "$(down)" 1023
+vol_message commit
+dd if=/dev/zero of=$DATA bs=4k seek=1023 count=1 conv=notrunc status=none
+same "loose blocks that were moved"
+vol_down
+drive slow error clear
+vol_check
+pass "a dead block before owner blocks"
