@@ -688,14 +688,14 @@ static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	return nr;
 }
 
-u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner)
+int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner)
 {
 	void *buf = kvmalloc((TERRACE_TABLE_BLOCKS + 1) * TERRACE_BLOCK_BYTES, GFP_NOIO);
-	u32 nr;
+	int nr;
 
 	static_assert(TERRACE_TABLE_OWNERS * sizeof(u64) <= TERRACE_BLOCK_BYTES);
 	if (!buf)
-		return 0;
+		return -ENOMEM;
 	nr = owners_of_table(tr, tier, chunk, buf, owner);
 	if (!nr)
 		nr = owners_of_blocks(tr, tier, chunk, buf, owner);

@@ -217,9 +217,9 @@ u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
- * them into @owner. How many; 0 when nothing can be read. Sleeps.
+ * them into @owner. How many; 0 when nothing can be read, -ENOMEM. Sleeps.
  */
-u32 tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
+int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
 /* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
 /* For cleaning, when no shelf is free and the moves have none: goes on in one that a stop or

@@ -471,13 +471,17 @@ static int sweep_windows(struct sweep *s, const struct tr_owner *owner, u32 nr)
 static int sweep_all(struct sweep *s, struct tr_owner *owner)
 {
 	struct tr_chunk *bits = tr_chunk_get(s->tr, s->tier, s->chunk);
-	u32 k, n, nr;
-	int err = 0;
+	int err = 0, named;
+	u32 k, n, nr = 0;
 
 	if (IS_ERR(bits))
 		return PTR_ERR(bits);
-	nr = sift(s, owner, tr_shelf_owners(s->tr, s->tier, s->chunk, owner), bits);
+	named = tr_shelf_owners(s->tr, s->tier, s->chunk, owner);
+	if (named > 0)
+		nr = sift(s, owner, named, bits);
 	tr_chunk_put(bits);
+	if (named < 0)
+		return named;
 	for (k = 0; k < nr && !err && tr_writable(s->tr); k += n) {
 		n = add_moves(s, &owner[k], nr - k);
 		err = sweep_windows(s, &owner[k], n);
