@@ -23,6 +23,7 @@
 #define LEAST		128	/* fewer blocks are not worth a search */
 #define NO_ORDERS	(~0ull)
 #define FAILED_MS	20	/* pause when memory is short */
+#define PATIENCE_SECONDS 60	/* with pages that cannot be read */
 
 /* What has come to take room for nothing, ever; from 1 on. */
 static u64 hidden(struct terrace *tr)
@@ -145,6 +146,23 @@ static bool has_copies__f(const struct tr_region *region, const struct tr_packs 
 	return some;
 }
 
+/*
+ * May it go better the next time? Then the search has not seen everything, and nobody hears
+ * that there is no room. A drive may be away for a moment; but what can never be read must not
+ * keep writers waiting for ever.
+ */
+static bool may_pass(struct terrace *tr, int err)
+{
+	unsigned long now = jiffies ?: 1;
+
+	if (err != -EIO)
+		return true;
+	tr->hidden_unread = true;
+	if (!tr->hidden_failing)
+		tr->hidden_failing = now;
+	return time_before(now, tr->hidden_failing + PATIENCE_SECONDS * HZ);
+}
+
 /* Looks at one region: is there anything to be dropped? Adds up what is dead in its packs. */
 static bool look_at(struct terrace *tr, u64 number, u64 *dead)
 {
@@ -157,7 +175,8 @@ static bool look_at(struct terrace *tr, u64 number, u64 *dead)
 	tr_reserve_wait(tr);
 	region = tr_region_get(tr, number, false);
 	if (IS_ERR_OR_NULL(region)) {
-		tr->hidden_left |= PTR_ERR(region) == -ENOMEM;
+		if (region && PTR_ERR(region) != -EUCLEAN && may_pass(tr, PTR_ERR(region)))
+			tr->hidden_left = true;
 		return false;
 	}
 	spin_lock_irqsave(&region->lock, flags);
@@ -185,7 +204,8 @@ static u64 drop(struct terrace *tr, struct tr_move *move, u32 nr)
 		dropped += move[k].moved;
 		if (move[k].err == -EBUSY)
 			WRITE_ONCE(tr->hidden_orders, tr->hidden_ended);
-		else if (move[k].err && move[k].err != -ENOENT && move[k].err != -EUCLEAN)
+		else if (move[k].err && move[k].err != -ENOENT && move[k].err != -EUCLEAN &&
+			 may_pass(tr, move[k].err))
 			tr->hidden_left = true;
 	}
 	return dropped;
@@ -211,6 +231,7 @@ static u32 begin_search(struct terrace *tr)
 	tr->hidden_began = hidden(tr);
 	tr->hidden_ended = atomic64_read(&tr->orders_ended);
 	tr->hidden_left = false;
+	tr->hidden_unread = false;
 	WRITE_ONCE(tr->hidden_orders, NO_ORDERS);
 	return forget_dead(tr);
 }
@@ -218,6 +239,8 @@ static u32 begin_search(struct terrace *tr)
 static void end_search(struct terrace *tr)
 {
 	WRITE_ONCE(tr->hidden_counted, tr->hidden_began);
+	if (!tr->hidden_unread)
+		tr->hidden_failing = 0;
 	if (!tr->hidden_left)
 		smp_store_release(&tr->hidden_known, tr->hidden_began);	/* pairs with tr_hidden_room_none() */
 }

@@ -570,7 +570,9 @@ struct terrace {
 	u64 hidden_began;		/* what stats->hidden was when the search began … */
 	u64 hidden_counted, hidden_known;	/* … the last, the last that dropped all it found */
 	u64 hidden_ended, hidden_orders;	/* orders_ended, then; if one held a region, ~0: none did */
+	unsigned long hidden_failing;	/* jiffies since when it met pages that cannot be read; 0: none */
 	bool hidden_left;		/* this one has left copies where they are */
+	bool hidden_unread;		/* … and met such pages */
 	struct work_struct event_work;		/* meta.c: tells dm of a mode change */
 	struct bio_set pieces;
 	struct tr_throttle throttle;
