@@ -10,6 +10,7 @@
  * janitor_low. Of a window of regions behind its hand it takes the oldest;
  * small volumes fit the window whole.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
@@ -19,6 +20,7 @@
 
 #define WINDOW		1024	/* regions with blocks on the tier, looked at per round */
 #define SCAN_LIMIT	65536	/* regions looked at to find them */
+#define FAILED_MS	20		/* pause when memory is short */
 #define AGAIN_MOST	6		/* log2 of the seconds between passes in vain on an idle volume */
 #define LOCKED_CHUNKS	256	/* chunks looked at in one go under tier->lock */
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
@@ -321,7 +323,8 @@ static u32 emptiest_shelf(struct tr_tier *tier)
 	return best;
 }
 
-static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
+/* Blocks moved; *@failed: memory was short. */
+static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 {
 	u32 chunk = emptiest_shelf(tier);
 	s64 moved;
@@ -331,6 +334,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier)
 	tr_work_normally();	/* shelves are low: it is in a hurry, whatever went before */
 	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
+	*failed |= moved == -ENOMEM;
 	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM) {
 		/* Owners that cannot be read, or a lost region: leave it alone until
 		 * something in it is freed, or hidden room is looked for. What passes by
@@ -405,14 +409,14 @@ static void janitor_fn(struct work_struct *work)
 	bool looked = has_work(tr);
 	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
 	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
-	bool progress = false;
+	bool progress = false, failed = !candidate || !move;
 	u32 t, b, idle;
 
 	for (t = 0; candidate && move && t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
 
 		for (idle = 0; tr_shelves_low(tr, tier) && idle < 2 && may_go_on(tr);)
-			idle = made(clean_round(tr, tier), &progress) ? 0 : idle + 1;
+			idle = made(clean_round(tr, tier, &failed), &progress) ? 0 : idle + 1;
 		if (!over(tr, tier, TR_TUNE_JANITOR_HIGH))
 			continue;
 		/* What has no home goes to the next tier. */
@@ -427,13 +431,17 @@ static void janitor_fn(struct work_struct *work)
 	tr_work_normally();
 	kfree(move);
 	kvfree(candidate);
+	if (failed && !progress && tr_room_is_waited_for(tr))
+		msleep(FAILED_MS);	/* they have it begin again at once */
 	WRITE_ONCE(tr->janitor_vains, progress ? 0 : tr->janitor_vains + 1);
 	if (!progress) {
 		WRITE_ONCE(tr->janitor_looked, looked);
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
 	}
-	/* What the search for hidden room found need not have been released yet. */
-	WRITE_ONCE(tr->janitor_vain, progress ? 0 : began);
+	/* What the search for hidden room found need not have been released yet. And what
+	 * failed for want of memory says nothing of room.
+	 */
+	WRITE_ONCE(tr->janitor_vain, progress || failed ? 0 : began);
 	WRITE_ONCE(tr->janitor_busy, false);
 	queue_work(tr->room_wq, &tr->refill_work);
 	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */
