@@ -9,10 +9,19 @@
  *   | d d d d d d O d d d O d … d O | free … | owner table (33 blocks) |
  *
  * Crash argument: a commit first writes the owner blocks of everything
- * published so far, then flushes the tier, then writes the journal. So a
+ * published when it began, then flushes the tier, then writes the journal. So a
  * durable record implies a durable owner block, and a shelf can be read back
  * without the fast tier. An owner block names only writes that have ended
  * well: it never calls a block's data something that is not there.
+ *
+ *   - Record r of block b is sealed in round R. b was published before r was
+ *     appended, r was appended before R sealed it (journal.lock), and R looks
+ *     at what is due after that (tier->lock): b is due in R or was named before.
+ *   - What is published later has its record in a later round, and is named by
+ *     that. R does not wait for it: under a stream there would be no end.
+ *   - Power fails after R named b and before r is durable: an owner block too
+ *     many. They are hints; a block that the map does not confirm counts for
+ *     nothing, and repair takes the newest by record number.
  *
  * Every allocation leaves room behind it for the owner blocks it may need.
  *
@@ -40,11 +49,12 @@ static u32 owner_blocks(u32 blocks)
 }
 
 /* At worst a commit falls between any two publications, and each of them names
- * its few blocks in an owner block of its own. @more blocks are to come.
+ * its few blocks in an owner block of its own; so do what is due to the commit that is
+ * under way, and what was published since it began. @more blocks are to come.
  */
 static u32 owners_to_come__f(const struct tr_shelf *shelf, u32 more)
 {
-	return shelf->gets + 1 + owner_blocks(shelf->unpublished + shelf->nr_unnamed + more);
+	return shelf->gets + 2 + owner_blocks(shelf->unpublished + shelf->nr_unnamed + more);
 }
 
 /* Data blocks the shelf can still take, owner blocks for all of them left out. */
@@ -297,14 +307,14 @@ struct naming {
 	u32 nr;				/* blocks named */
 };
 
-/* Takes unnamed blocks from @shelf, and the places for their owner blocks. */
+/* Takes blocks that are due from @shelf, and the places for their owner blocks. */
 static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf,
 			struct naming *naming)
 {
 	int err = 0;
 
 	spin_lock_irq(&tier->lock);
-	naming->nr = min_t(u32, shelf->nr_unnamed,
+	naming->nr = min_t(u32, shelf->due,
 			   TR_OWNER_BURST * TERRACE_OWNERS_PER_BLOCK);
 	naming->nr_blocks = owner_blocks(naming->nr);
 	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > tr_shelf_end(tier))) {
@@ -315,7 +325,8 @@ static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 		shelf->next += naming->nr_blocks;
 		shelf->prev_owner = shelf->next - 1;
 		shelf->nr_unnamed -= naming->nr;
-		naming->padding = shelf->nr_unnamed ? 0 : shelf_skip__f(tier, shelf);
+		shelf->due -= naming->nr;
+		naming->padding = shelf->due ? 0 : shelf_skip__f(tier, shelf);
 		memcpy(tr->owner_offset, shelf->unnamed, naming->nr * sizeof(u16));
 		memmove(shelf->unnamed, shelf->unnamed + naming->nr,
 			shelf->nr_unnamed * sizeof(u16));
@@ -385,15 +396,29 @@ static struct tr_shelf *shelf_to_name(struct tr_tier *tier)
 
 	spin_lock_irq(&tier->lock);
 	list_for_each_entry(s, &tier->full_shelves, list)
-		if (s->nr_unnamed)
+		if (s->due)
 			shelf = s;
 	for (who = 0; who < TR_NR_APPENDERS && !shelf; who++)
-		if (tier->shelf[who] && tier->shelf[who]->nr_unnamed)
+		if (tier->shelf[who] && tier->shelf[who]->due)
 			shelf = tier->shelf[who];
 	if (shelf)
 		shelf->naming = true;
 	spin_unlock_irq(&tier->lock);
 	return shelf;
+}
+
+static void due_now(struct tr_tier *tier)
+{
+	struct tr_shelf *s;
+	u32 who;
+
+	spin_lock_irq(&tier->lock);
+	list_for_each_entry(s, &tier->full_shelves, list)
+		s->due = s->nr_unnamed;
+	for (who = 0; who < TR_NR_APPENDERS; who++)
+		if (tier->shelf[who])
+			tier->shelf[who]->due = tier->shelf[who]->nr_unnamed;
+	spin_unlock_irq(&tier->lock);
 }
 
 static int tier_write_owners(struct terrace *tr, struct tr_tier *tier, u64 record_seq)
@@ -402,6 +427,7 @@ static int tier_write_owners(struct terrace *tr, struct tr_tier *tier, u64 recor
 	bool full = false;
 	int err = 0;
 
+	due_now(tier);
 	while (!err && (shelf = shelf_to_name(tier))) {
 		err = shelf_write_owners(tr, tier, shelf, record_seq);
 		spin_lock_irq(&tier->lock);

@@ -17,7 +17,8 @@ struct tr_shelf {
 	u32 next;			/* offset the next block gets */
 	u32 unpublished;		/* given out, neither published nor abandoned */
 	u32 gets;			/* … in so many pieces */
-	u32 nr_unnamed;			/* published, not yet in an owner block */
+	u32 nr_unnamed;			/* published, not yet in an owner block … */
+	u32 due;			/* … the first so many when the commit under way began */
 	u32 prev_owner;
 	bool naming;			/* the commit works on it: do not close */
 	u16 unnamed[TERRACE_CHUNK_BLOCKS];

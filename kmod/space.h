@@ -207,7 +207,7 @@ void tr_shelf_sealed(struct tr_tier *tier, u64 index, u32 n);	/* ends a run of a
 void tr_shelf_published(struct terrace *tr, struct tr_tier *tier, u64 index, u64 block, u32 n,
 			bool last);
 void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n, bool last);
-/* Writes owner blocks for every loose block published so far. Called by the
+/* Writes owner blocks for every loose block published before the call. Called by the
  * commit before it flushes the tier. Sleeps.
  */
 int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
