@@ -11,13 +11,20 @@ DATA=/dev/shm/data
 orders() { from_ram orders /dev/terrace/vol "$@" > /dev/shm/orders || { cat /dev/shm/orders; return 1; }; }
 down() { sed -n 's/.*\bdown=\([^ ]*\).*/\1/p' /dev/shm/orders; }
 same() { cmp -n $((4 << 20)) $DATA "$VOL" || die "$1: other data"; }
-# place REGION packs: shelf, block in it and blocks of its pack; place REGION map: of its first run
-place() {
-	terracectl dump --json "$2" --range "$1" "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
+# of region 0: shelf of its pack, block in it, blocks
+pack() {
+	terracectl dump --json packs --range 0 "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
 import json, sys
-item = [i for i in json.load(sys.stdin)["items"] if i.get("region", i.get("number")) == int(sys.argv[1])][0]
-run = item["run"][0] if "run" in item else item
-print(run["place"] // 16384, run["place"] % 16384, run["blocks"])' "$1"
+pack = json.load(sys.stdin)["items"][0]
+print(pack["place"] // 16384, pack["place"] % 16384, pack["blocks"])'
+}
+# of region 0: shelf and block in it of what is last there; which block of the volume that is
+last() {
+	terracectl dump --json map --range 0 "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
+import json, sys
+region = [i for i in json.load(sys.stdin)["items"] if i["item"] == "region"][0]
+place, block = max((run["place"] + run["blocks"] - 1, run["block"] + run["blocks"] - 1) for run in region["run"])
+print(place // 16384, place % 16384, block)'
 }
 # bad SHELF BLOCK: it cannot be read
 bad() {
@@ -41,7 +48,7 @@ blkdiscard -o $((4 << 20)) -l $((4 << 20)) "$VOL"
 vol_message commit
 vol_message checkpoint
 vol_down		# which ends the shelf, too
-read -r shelf at blocks <<< "$(place 0 packs)"
+read -r shelf at blocks <<< "$(pack)"
 bad "$shelf" $((at + blocks + 3))
 vol_up stream_kb=0 janitor_high=1000
 orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block that cannot be read"
@@ -51,7 +58,7 @@ same "a pack that was moved"
 vol_down
 drive slow error clear
 vol_check
-read -r now at blocks <<< "$(place 0 packs)"
+read -r now at blocks <<< "$(pack)"
 [ "$now" != "$shelf" ] || die "the pack is where it was"
 pass "a dead block behind a live pack"
 
@@ -62,18 +69,20 @@ start from_ram orders /dev/terrace/vol range 0 1024 cold 1000 > /dev/shm/hint
 until [ -s /dev/shm/hint ]; do sleep 0.1; done
 dd if=$DATA of="$VOL" bs=512k count=8 oflag=direct status=none
 kill_all "$JOB"
-vol_message commit
-blkdiscard -o $((1023 * 4096)) -l 4096 "$VOL"
 vol_message checkpoint
 vol_down
-read -r shelf at blocks <<< "$(place 0 map)"
-check_eq "where the first loose block is, and how many" "$at $blocks" "0 1023"
+read -r shelf at block <<< "$(last)"
+check_eq "where the last loose block is" "$at" 1023
+vol_up stream_kb=0 janitor_high=1000
+blkdiscard -o $((block * 4096)) -l 4096 "$VOL"
+vol_message checkpoint
+vol_down
 bad "$shelf" 1023
 vol_up stream_kb=0 janitor_high=1000
 orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block beside its owner blocks that cannot be read"
 check_eq "blocks moved" "$(down)" 1023
 vol_message commit
-dd if=/dev/zero of=$DATA bs=4k seek=1023 count=1 conv=notrunc status=none
+dd if=/dev/zero of=$DATA bs=4k seek="$block" count=1 conv=notrunc status=none
 same "loose blocks that were moved"
 vol_down
 drive slow error clear

@@ -10,7 +10,7 @@ MB=1024			# of the stream, at some 200 a second
 in_ram fio
 mkram fast 64
 mkdrive slow hdd $((MB + 512))
-VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
+export VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
 vol_format
 vol_up stream_kb=512
 dd if=/dev/zero of="$VOL" bs=4k count=1 oflag=direct,dsync status=none	# in a slot
