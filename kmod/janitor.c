@@ -4,7 +4,8 @@
  * longest ago go from a full slots tier home or to the shelves, and shelves with
  * the least in them are emptied, so that nothing fills up with garbage. A drive of
  * homes that is full inside gives blocks on to shelves. By age of regions alone,
- * through the same moves that orders use.
+ * through the same moves that orders use. On a volume that is larger than its drives what
+ * goes to the shelves goes into packs.
  *
  * It starts when a slots tier is janitor_high per mille full and stops at
  * janitor_low. Of a window of regions behind its hand it takes the oldest;
@@ -26,6 +27,7 @@
 #define SHELF_LOW	2	/* free shelves below which cleaning starts, above the reserve */
 
 #define WORTH_CLEANING	(TERRACE_CHUNK_BLOCKS * 9 / 10)
+#define WORTH_PACKING	(TERRACE_CHUNK_BLOCKS / 2)
 #define GAIN_LEAST	128	/* blocks */
 
 struct candidate {
@@ -225,14 +227,21 @@ static u32 fill_orders(struct terrace *tr, struct tr_tier *from, struct tr_tier 
 		order[m].chunk = TR_ANY_CHUNK;
 		order[m].ask.cookie = 1;
 		order[m].ask.mode = TERRACE_MOVE_APPEND;
+		order[m].ask.codec = to->kind == TERRACE_KIND_SHELVES ? TERRACE_CODEC_LZ4 : 0;
 		order[m].ask.region = (*next)->number;
 		order[m++].ask.tier_down = to->number;
 	}
 	return m;
 }
 
-/* The oldest of a window go home. Blocks moved, or given back for nothing. */
-static s64 home_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
+static bool takes_orders(struct terrace *tr, const struct tr_tier *to, const struct tr_tier *from)
+{
+	return takes_from(tr, to, from) && (to->kind == TERRACE_KIND_HOME ? !tr_home_full(to) :
+					    tr_shelf_may_open(to, TR_APPEND_WRITES));
+}
+
+/* The oldest of a window go home, or into packs. Blocks moved, or given back for nothing. */
+static s64 order_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
 		      struct candidate *candidate)
 {
 	struct tr_order *order = kvmalloc_array(TR_ORDER_BATCH, sizeof(*order), GFP_NOIO);
@@ -247,17 +256,24 @@ static s64 home_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *
 	for (i = 0; i < TR_ORDER_BATCH; i++)
 		batch[i] = &order[i];
 	end = candidate + find_candidates(tr, from->number, candidate);
-	while (moved < need && tr_writable(tr) && takes_from(tr, to, from) && !tr_home_full(to)) {
+	while (moved < need && tr_writable(tr) && takes_orders(tr, to, from)) {
 		m = fill_orders(tr, from, to, need - moved, &next, end, order);
 		if (!m)
 			break;
 		tr_orders_run(tr, batch, m);
 		for (i = 0; i < m; i++)
 			moved += order[i].result.down + order[i].result.dropped;
+		if (order[m - 1].result.error == -ENOSPC)
+			break;
 	}
 	this_cpu_add(tr->stats->moved, moved);
 	kvfree(order);
 	return moved;
+}
+
+static bool may_go_on(struct terrace *tr)
+{
+	return tr_writable(tr) && !READ_ONCE(tr->stopping);
 }
 
 /* What was moved is free again only after its commit and a grace period. */
@@ -289,16 +305,26 @@ static bool gains(const struct tr_chunk_info *info, u32 alive)
 	return alive + alive / TERRACE_OWNERS_PER_BLOCK + GAIN_LEAST < filled;
 }
 
-/*
- * The closed shelf with the least alive in it; TR_ANY_CHUNK: none worth it. While
- * writers have shelves, one that is nearly full is not: cleaning it wears the
- * drive for little. When they have none, whatever gains anything is: a volume within its
- * virtual size must not refuse a write.
- */
-static u32 emptiest_shelf(struct tr_tier *tier)
+static u32 alive_in(struct tr_tier *tier, u32 chunk)
 {
-	u32 c, best = TR_ANY_CHUNK, least = tr_shelf_may_open(tier, TR_APPEND_WRITES) ?
-					    WORTH_CLEANING : TERRACE_CHUNK_BLOCKS;
+	u32 alive;
+
+	spin_lock_irq(&tier->lock);
+	alive = tr_chunk_alive(&tier->chunks[chunk]);
+	spin_unlock_irq(&tier->lock);
+	return alive;
+}
+
+/*
+ * To be cleaned, the closed shelf with the least alive in it; TR_ANY_CHUNK: none worth it.
+ * While writers have shelves, one that is nearly full is not: cleaning it wears the
+ * drive for little. When they have none, whatever gains anything is: a volume within its
+ * virtual size must not refuse a write. To be packed, the one with the most alive.
+ */
+static u32 pick_shelf(struct tr_tier *tier, bool pack)
+{
+	u32 c, best = TR_ANY_CHUNK, most = WORTH_PACKING;
+	u32 least = tr_shelf_may_open(tier, TR_APPEND_WRITES) ? WORTH_CLEANING : TERRACE_CHUNK_BLOCKS;
 
 	spin_lock_irq(&tier->lock);
 	for (c = 0; c < tier->nr_chunks; c++) {
@@ -313,22 +339,51 @@ static u32 emptiest_shelf(struct tr_tier *tier)
 		}
 		info = &tier->chunks[c];
 		alive = tr_chunk_alive(info);
-		if (!info->used || alive >= least || !gains(info, alive) ||
-		    info->flags & TR_CHUNK_VAIN || tr_shelf_is_open__f(tier, c))
+		if (!info->used || tr_shelf_is_open__f(tier, c) ||
+		    info->flags & (pack ? TR_CHUNK_DENSE : TR_CHUNK_VAIN) ||
+		    (pack ? alive <= most : alive >= least || !gains(info, alive)))
 			continue;
 		least = alive;
+		most = alive;
 		best = c;
 	}
 	spin_unlock_irq(&tier->lock);
 	return best;
 }
 
+/* One shelf with loose blocks that can be packed; the others that are looked at have none. */
+static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
+{
+	u32 chunk = pick_shelf(tier, true);
+	s64 moved = 0;
+
+	for (; chunk != TR_ANY_CHUNK && may_go_on(tr); chunk = pick_shelf(tier, true)) {
+		moved = tr_pack_shelf(tr, tier, chunk);
+		*failed |= moved == -ENOMEM;
+		if (moved > 0 || moved == -EBUSY || moved == -ETXTBSY || moved == -ENOSPC ||
+		    moved == -ENOMEM)
+			break;
+		spin_lock_irq(&tier->lock);
+		tier->chunks[chunk].flags |= TR_CHUNK_DENSE;
+		spin_unlock_irq(&tier->lock);
+	}
+	if (moved > 0)
+		settle(tr);
+	return max_t(s64, moved, 0);
+}
+
 /* Blocks moved; *@failed: memory was short. */
 static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 {
-	u32 chunk = emptiest_shelf(tier);
+	u32 chunk = pick_shelf(tier, false);
 	s64 moved;
 
+	/* Packed, there is less of it. */
+	if (tr_overcommitted(tr) && (chunk == TR_ANY_CHUNK || alive_in(tier, chunk) > WORTH_PACKING)) {
+		moved = pack_round(tr, tier, failed);
+		if (moved)
+			return moved;
+	}
 	if (chunk == TR_ANY_CHUNK)
 		return 0;
 	tr_work_normally();	/* shelves are low: it is in a hurry, whatever went before */
@@ -349,11 +404,6 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 
 /* --- the worker ---------------------------------------------------------------------- */
 
-static bool may_go_on(struct terrace *tr)
-{
-	return tr_writable(tr) && !READ_ONCE(tr->stopping);
-}
-
 static bool made(s64 moved, bool *progress)
 {
 	*progress |= moved > 0;
@@ -370,8 +420,8 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	/* Two rounds without a move: what is left is in use or pinned. */
 	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(tr, below, tier) && idle < 2 &&
 	       may_go_on(tr)) {
-		if (below->kind == TERRACE_KIND_HOME)
-			moved = home_round(tr, tier, below, candidate);
+		if (below->kind == TERRACE_KIND_HOME || tr_overcommitted(tr))
+			moved = order_round(tr, tier, below, candidate);
 		else
 			moved = demote_round(tr, tier, below, candidate, move);
 		idle = made(moved, progress) ? 0 : idle + 1;

@@ -280,6 +280,21 @@ static void classify_shelf(struct tr_order_state *s, u32 chunk)
 	}
 }
 
+/* What lies loose on one shelf; with the packs, when they would be too many. */
+static void classify_loose(struct tr_order_state *s, u32 chunk)
+{
+	bool here;
+	u32 i;
+
+	s->merge = s->nr_refs >= TERRACE_MAX_PACKS;
+	for (i = 0; i < BLOCKS; i++) {
+		here = s->place[i] != TR_NO_PLACE && tr_place_tier(s->place[i]) == s->move.from &&
+		       tr_place_index(s->place[i]) >> TERRACE_CHUNK_SHIFT == chunk;
+		if (s->pack[i] ? s->merge : here)
+			tr_bit_set(s->into, i);
+	}
+}
+
 /* On a tier that is missing: not read, and a clean copy of it is not given up. */
 static bool out_of_reach(struct terrace *tr, const struct tr_order_state *s, u32 i)
 {
@@ -297,7 +312,10 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 	u32 i;
 
 	if (s->move.chunk != TR_ANY_CHUNK) {
-		classify_shelf(s, s->move.chunk);
+		if (s->loose)
+			classify_loose(s, s->move.chunk);
+		else
+			classify_shelf(s, s->move.chunk);
 		return;
 	}
 	s->home = goes_home(tr, ask) ? &tr->tier[ask->tier_down] : NULL;
@@ -491,6 +509,7 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 		s->move.number = order->ask.region;
 		s->move.from = order->ask.tier_down;
 		s->move.chunk = order->chunk;
+		s->loose = order->loose;
 		err = tr_move_begin(tr, &s->move);
 	}
 	if (err) {

@@ -15,6 +15,7 @@ struct tr_order {
 	u64 submitted;			/* ktime_get_ns() */
 	bool cancelled;			/* told to stop: it ends if it has not begun, or waits */
 	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
+	bool loose;			/* … not the packs: what lies loose there (pack_shelf.c) */
 	void *owner, *files;		/* file and process that gave it (submit.c) */
 	struct tr_waiter *waiter;
 	struct list_head list;

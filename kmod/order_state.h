@@ -31,6 +31,7 @@ struct tr_order_state {
 	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
 	bool refused;			/* blocks stay that were to go up: to one of these, or without a slot */
 	bool merge;
+	bool loose;			/* of one shelf what was never packed */
 	struct tr_tier *home;		/* down means there, as they are; NULL: into a pack */
 	bool taken;			/* the made pack became part of the region */
 };

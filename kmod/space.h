@@ -60,6 +60,7 @@ struct tr_chunk_delta {
 #define TR_CHUNK_STALE	(1u << 1)	/* something in it was freed and not trimmed */
 #define TR_CHUNK_TRIMMING (1u << 2)	/* a free shelf, not to be opened now */
 #define TR_CHUNK_SHUT	(1u << 3)	/* nothing to be opened again (reopen.c) */
+#define TR_CHUNK_DENSE	(1u << 4)	/* nothing loose in it that could be packed (pack_shelf.c) */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */

@@ -326,6 +326,10 @@ void tr_control_resume(struct terrace *tr);
  * region that has blocks there). Sleeps.
  */
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
+/* Is the volume larger than its drives? Then the janitor packs. */
+bool tr_overcommitted(const struct terrace *tr);
+/* Packs what lies loose on it (pack_shelf.c). Blocks that are packed now, or an error likewise. */
+s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
 /* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */
 s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose);
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packing what lies loose on a shelf, for a volume that is larger than its drives.
+ *
+ * Its writers overflow to the shelves as they are, and without a daemon nobody would ever
+ * make that less: shelves full of loose blocks that all live are not worth cleaning. So the
+ * janitor packs them, shelf by shelf: it is known beforehand that what the shelf holds finds
+ * room, and what the packs have taken over leaves a shelf that is worth cleaning. Region by
+ * region over the whole tier, packs could use up the last free shelf and leave a few dead
+ * blocks in each of the others.
+ *
+ * Only blocks that were never packed are: no block twice, so there is an end to it.
+ */
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/vmalloc.h>
+
+#include "core/geometry.h"
+#include "order.h"
+
+#define LEAST		16	/* loose blocks of a region that are worth a pack's header */
+
+bool tr_overcommitted(const struct terrace *tr)
+{
+	return READ_ONCE(tr->virtual_blocks) > tr_room(&tr->super);
+}
+
+static int by_block(const void *a, const void *b)
+{
+	const struct tr_owner *x = a, *y = b;
+
+	return x->block == y->block ? 0 : x->block < y->block ? -1 : 1;
+}
+
+static u64 region_of(const struct tr_owner *owner)
+{
+	return owner->block >> TERRACE_REGION_SHIFT;
+}
+
+/* Owners are hints: blocks of region @number that do lie loose on the shelf. */
+static u32 loose_on(struct terrace *tr, u64 number, const struct tr_tier *tier, u32 chunk)
+{
+	struct tr_region *region;
+	unsigned long flags;
+	u32 i, n, count = 0;
+	u64 place;
+
+	if (number >= tr_nr_regions(tr))
+		return 0;
+	tr_reserve_wait(tr);
+	region = tr_region_get(tr, number, false);
+	if (IS_ERR_OR_NULL(region))
+		return 0;
+	spin_lock_irqsave(&region->lock, flags);
+	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
+		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
+		if (place != TR_NO_PLACE && tr_place_tier(place) == tier->number &&
+		    tr_place_index(place) >> TERRACE_CHUNK_SHIFT == chunk)
+			count += n;
+	}
+	spin_unlock_irqrestore(&region->lock, flags);
+	tr_region_put(region);
+	return count;
+}
+
+/* Is there room to clean the shelf to its end, with @left blocks in it? */
+static bool takes(struct tr_tier *tier, u32 left)
+{
+	return READ_ONCE(tier->free_shelves) ||
+	       tr_shelf_room(tier, TR_APPEND_MOVES) > left + left / TERRACE_OWNERS_PER_BLOCK;
+}
+
+static int pack_region(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 number,
+		       struct tr_order *order)
+{
+	struct tr_order *one[1] = { order };
+
+	memset(order, 0, sizeof(*order));
+	order->chunk = chunk;
+	order->loose = true;
+	order->ask = (struct terrace_move){
+		.region = number, .cookie = 1, .mode = TERRACE_MOVE_MERGE,
+		.tier_down = tier->number, .codec = TERRACE_CODEC_LZ4,
+	};
+	memset(order->ask.up, 0xff, sizeof(order->ask.up));
+	tr_orders_run(tr, one, 1);
+	return order->result.error;
+}
+
+/* By region; @left blocks live on the shelf. It stops when most of them do not compress. */
+static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
+			const struct tr_owner *owner, u32 nr, u32 left)
+{
+	struct tr_order *order = kvmalloc(sizeof(*order), GFP_NOIO);
+	u32 k, end;
+	s64 moved = 0, raw = 0;
+	int err = order ? 0 : -ENOMEM;
+
+	for (k = 0; order && k < nr && raw * 2 <= moved && tr_writable(tr); k = end) {
+		for (end = k + 1; end < nr && region_of(&owner[end]) == region_of(&owner[k]); end++)
+			;
+		if (end - k < LEAST || loose_on(tr, region_of(&owner[k]), tier, chunk) < LEAST)
+			continue;
+		err = takes(tier, left) ? pack_region(tr, tier, chunk, region_of(&owner[k]), order) :
+					  -ENOSPC;
+		if (err == -ENOSPC)
+			break;
+		if (err)
+			continue;
+		moved += order->result.down;
+		raw += order->result.raw;
+		left -= min_t(u32, left, order->result.down);
+	}
+	kvfree(order);
+	return moved ?: err;
+}
+
+static s64 pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 alive)
+{
+	struct tr_owner *owner = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*owner), GFP_NOIO);
+	s64 moved = -ENOMEM;
+	int nr;
+
+	if (!owner)
+		return moved;
+	nr = tr_shelf_owners(tr, tier, chunk, owner);
+	if (nr > 0)
+		sort(owner, nr, sizeof(*owner), by_block, NULL);
+	moved = nr > 0 ? pack_regions(tr, tier, chunk, owner, nr, alive) : nr;
+	kvfree(owner);
+	return moved;
+}
+
+s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	s64 moved = -ENOSPC;
+	u32 alive;
+	bool open;
+
+	mutex_lock(&tier->clean_mutex);
+	spin_lock_irq(&tier->lock);
+	open = tr_shelf_is_open__f(tier, chunk);
+	alive = tr_chunk_alive(&tier->chunks[chunk]);
+	spin_unlock_irq(&tier->lock);
+	if (open)
+		moved = -ETXTBSY;
+	else if (takes(tier, alive))
+		moved = pack_shelf(tr, tier, chunk, alive);
+	mutex_unlock(&tier->clean_mutex);
+	return moved;
+}
