@@ -34,6 +34,14 @@ struct open_range {
 	bool closing;		/* the checkpoint ends it */
 };
 
+/* Counted until it has run, so that nobody hears meanwhile that there is no room. */
+void tr_discard_work(struct terrace *tr)
+{
+	atomic_inc(&tr->discards_at_work);
+	if (!queue_work(tr->meta_wq, &tr->discard_work))
+		atomic_dec(&tr->discards_at_work);
+}
+
 static u64 regions_block(u64 region)
 {
 	return region << TERRACE_REGION_SHIFT;
@@ -218,7 +226,7 @@ static int empty_range(struct terrace *tr, u64 first, u64 end)
 	spin_lock(&tr->discard_lock);
 	range->walked = true;
 	spin_unlock(&tr->discard_lock);
-	queue_work(tr->meta_wq, &tr->discard_work);
+	tr_discard_work(tr);
 	return err;
 }
 
@@ -314,12 +322,14 @@ static void discard_fn(struct work_struct *work)
 		go_on = load_range(tr, range);
 		end_range(tr, range);	/* what is left of it stays open */
 	}
+	atomic_dec_return_release(&tr->discards_at_work);	/* pairs with hopeless() */
+	tr_room_made(tr);	/* who waited for it looks again, or learns that there is none */
 }
 
 void tr_discards_kick(struct terrace *tr)
 {
 	if (!list_empty_careful(&tr->discards) && tr_writable(tr) && !READ_ONCE(tr->stopping))
-		queue_work(tr->meta_wq, &tr->discard_work);
+		tr_discard_work(tr);
 }
 
 /* --- for the checkpoint ------------------------------------------------------ */

@@ -394,6 +394,7 @@ int tr_discards_relog(struct terrace *tr);
 bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq);
 void tr_discard_close(struct terrace *tr, u64 seq);
 void tr_discards_kick(struct terrace *tr);	/* go on emptying */
+void tr_discard_work(struct terrace *tr);	/* queues discard_work */
 /* The newest open range discard over @region, 0: none. */
 u64 tr_discard_pending(struct terrace *tr, u64 region);
 u64 tr_discard_pending__f(struct terrace *tr, u64 region);	/* under discard_lock */
@@ -589,6 +590,7 @@ struct terrace {
 	u32 nr_discards;		/* in the list, or about to be; discard_lock */
 	atomic_t discard_walks;		/* no eviction while one goes on */
 	struct work_struct discard_work;
+	atomic_t discards_at_work;	/* it is queued, or runs: it may free room */
 	struct tr_credits credits;
 	spinlock_t room_lock;
 	struct bio_list room_waiters;

@@ -403,7 +403,7 @@ void tr_volume_wake(struct terrace *tr)
 		tr_homes_kick(tr);
 	tr_trim_kick(tr);
 	if (tr_writable(tr) && !list_empty(&tr->discards))
-		queue_work(tr->meta_wq, &tr->discard_work);
+		tr_discard_work(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 	tr_control_resume(tr);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 0);
