@@ -390,6 +390,12 @@ void tr_volume_quiesce(struct terrace *tr)
 		flush_work(&tr->discard_work);
 		tr_checkpoint(tr, true);
 	}
+	/* Its commits free places, which may trim homes, and have full shelves closed: nobody
+	 * writes to the drives after this. In the order in which one queues the next.
+	 */
+	flush_work(&tr->journal.commit_work);
+	flush_work(&tr->journal.free_work);
+	flush_work(&tr->refill_work);
 	WRITE_ONCE(tr->noflush, false);
 }
 
