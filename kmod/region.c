@@ -257,9 +257,11 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 	fresh->packs = old ? old->packs : NULL;
 	write_seqcount_begin(&region->seq);
 	/* Refused when somebody has put in a larger one that is in use; then
-	 * there is room, and whoever still needs more asks again.
+	 * there is room, and whoever still needs more asks again. Also when it has got
+	 * high bytes meanwhile and this one has none: a tier grew beyond what short
+	 * places reach, and a writer may have been promised that one with them has room.
 	 */
-	if (leaf->cap > cap || tr_leaf_replace(leaf, fresh->low, tr_array_high(fresh, cap, high), cap))
+	if (leaf->cap > cap || (leaf->high && !high) || tr_leaf_replace(leaf, fresh->low, tr_array_high(fresh, cap, high), cap))
 		old = fresh;
 	write_seqcount_end(&region->seq);
 	spin_unlock_irqrestore(&region->lock, flags);
