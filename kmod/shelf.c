@@ -43,6 +43,8 @@
 
 #include "shelf.h"
 
+#define OPEN_TRIES	3	/* shelves, one after the other */
+
 static u32 owner_blocks(u32 blocks)
 {
 	return DIV_ROUND_UP(blocks, TERRACE_OWNERS_PER_BLOCK);
@@ -458,11 +460,16 @@ int tr_shelves_write_owners(struct terrace *tr, u64 record_seq)
 
 /*
  * The table of the chunk's earlier life must not be taken for this one's: it
- * is spoilt before the first record of the new life is durable. In its place stands
+ * is spoilt, durably, before the first block of the new life is written. In its place stands
  * an owner block that names nothing but the new life: a shelf whose table begins so
  * was never closed, and can be opened again (reopen.c). Not a word of it is needed.
+ *
+ *   - Were it only written: blocks of the new life come after it, the drive has its
+ *     cache to itself, power fails. The blocks are there and the old table is whole:
+ *     who reads the shelf back without metadata takes them for what it names.
+ *   - So it is FUA, and a shelf where it fails is not opened.
  */
-static void begin_life(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
+static int begin_life(struct terrace *tr, struct tr_tier *tier, struct tr_shelf *shelf)
 {
 	u32 before = SHELF_DATA - tr_shelf_end(tier);
 	u32 n = round_up(SHELF_DATA + 1, tier->unit) - tr_shelf_end(tier);
@@ -480,13 +487,44 @@ static void begin_life(struct terrace *tr, struct tr_tier *tier, struct tr_shelf
 				 tr->super.volume_uuid);
 	/* a unit that holds its first block */
 	err = tr_rw(tier->bdev, tr_shelf_sector(tier, shelf->chunk->number, tr_shelf_end(tier)),
-		    buf ?: tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
+		    buf ?: tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE | REQ_FUA);
 	kvfree(buf);
 
 	WRITE_ONCE(tier->unflushed, true);
 	if (err)
-		DMWARN_LIMIT("%s: old owner table of shelf %u on tier %u not erased (%d)",
+		DMWARN_LIMIT("%s: old owner table of shelf %u on tier %u not erased (%d), not opened for now",
 			     tr->name, shelf->chunk->number, tier->number, err);
+	return err;
+}
+
+/* Counts as no free shelf until tr_shelves_put_back(): the next one is tried. */
+static void set_aside(struct tr_tier *tier, u32 number)
+{
+	spin_lock_irq(&tier->lock);
+	tier->chunks[number].flags |= TR_CHUNK_ASIDE;
+	tier->free_shelves--;
+	tier->aside++;
+	spin_unlock_irq(&tier->lock);
+}
+
+void tr_shelves_put_back(struct terrace *tr)
+{
+	u32 t, c;
+
+	for (t = 0; t < tr->nr_tiers; t++) {
+		struct tr_tier *tier = &tr->tier[t];
+
+		for (c = 0; READ_ONCE(tier->aside) && c < tier->nr_chunks; c++) {
+			spin_lock_irq(&tier->lock);
+			if (tier->chunks[c].flags & TR_CHUNK_ASIDE) {
+				tier->chunks[c].flags &= ~TR_CHUNK_ASIDE;
+				tier->free_shelves++;
+				tier->aside--;
+			}
+			spin_unlock_irq(&tier->lock);
+			cond_resched();
+		}
+	}
 }
 
 struct tr_shelf *tr_shelf_create(struct terrace *tr, struct tr_chunk *chunk)
@@ -525,8 +563,11 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
 	struct tr_shelf *shelf = IS_ERR_OR_NULL(chunk) ? NULL : tr_shelf_create(tr, chunk);
 
-	if (shelf)
-		begin_life(tr, tier, shelf);
+	if (shelf && begin_life(tr, tier, shelf)) {
+		set_aside(tier, shelf->chunk->number);
+		tr_shelf_destroy(tr, shelf);
+		return NULL;
+	}
 	return shelf;
 }
 
@@ -611,15 +652,15 @@ bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who)
 /* Opens a shelf for @who, and one ahead for writers, while there may be more. */
 static bool open_one(struct terrace *tr, struct tr_tier *tier, enum tr_appender who)
 {
-	struct tr_shelf *shelf;
+	struct tr_shelf *shelf = NULL;
+	u32 tries;
 	bool want;
 
 	spin_lock_irq(&tier->lock);
 	want = !tier->shelf[who] || (who == TR_APPEND_WRITES && !tier->next_shelf[who]);
 	spin_unlock_irq(&tier->lock);
-	if (!want || !tr_shelf_may_open(tier, who))
-		return false;
-	shelf = shelf_open(tr, tier);
+	for (tries = 0; want && !shelf && tries < OPEN_TRIES && tr_shelf_may_open(tier, who); tries++)
+		shelf = shelf_open(tr, tier);
 	if (!shelf)
 		return false;
 	spin_lock_irq(&tier->lock);

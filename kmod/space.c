@@ -428,7 +428,7 @@ struct tr_chunk *tr_space_take_shelf(struct terrace *tr, struct tr_tier *tier)
 			continue;
 		spin_lock_irq(&tier->lock);
 		if (tr_shelf_is_open__f(tier, number) ||
-		    tier->chunks[number].flags & TR_CHUNK_TRIMMING) {
+		    tier->chunks[number].flags & (TR_CHUNK_TRIMMING | TR_CHUNK_ASIDE)) {
 			spin_unlock_irq(&tier->lock);
 			continue;
 		}

@@ -60,6 +60,7 @@ struct tr_chunk_delta {
 #define TR_CHUNK_STALE	(1u << 1)	/* something in it was freed and not trimmed */
 #define TR_CHUNK_TRIMMING (1u << 2)	/* a free shelf, not to be opened now */
 #define TR_CHUNK_SHUT	(1u << 3)	/* nothing to be opened again (reopen.c) */
+#define TR_CHUNK_ASIDE	(1u << 5)	/* a free shelf that could not be opened (shelf.c) */
 #define TR_CHUNK_DENSE	(1u << 4)	/* nothing loose in it that could be packed (pack_shelf.c) */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
@@ -124,7 +125,8 @@ struct tr_tier {
 	struct tr_shelf *shelf[TR_NR_APPENDERS];	/* open shelves, kind shelves */
 	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
 	struct list_head full_shelves;	/* waiting for their writes, owners, table */
-	u32 free_shelves;		/* chunks with nothing used in them */
+	u32 free_shelves;		/* chunks with nothing used in them … */
+	u32 aside;			/* … but for those that could not be opened */
 	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex clean_mutex;	/* one shelf is cleaned at a time */
@@ -216,6 +218,7 @@ int tr_shelves_write_owners(struct terrace *tr, u64 record_seq);
 bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
 u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
+void tr_shelves_put_back(struct terrace *tr);	/* those that could not be opened: to be tried anew */
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
  * them into @owner. How many; 0 when nothing can be read, -ENOMEM. Sleeps.

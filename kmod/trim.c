@@ -260,7 +260,7 @@ static bool take_shelf(struct tr_tier *tier, u32 number)
 	mutex_lock(&tier->open_mutex);		/* nobody is about to open it */
 	spin_lock_irq(&tier->lock);
 	info = &tier->chunks[number];
-	took = !info->used && !tr_shelf_is_open__f(tier, number) &&
+	took = !info->used && !(info->flags & TR_CHUNK_ASIDE) && !tr_shelf_is_open__f(tier, number) &&
 	       tier->free_shelves > tr_shelves_kept(tier) + SPARE_SHELVES &&
 	       ((u64)number + 1) << TERRACE_CHUNK_SHIFT <= tier->data_blocks;
 	if (took) {

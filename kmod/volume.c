@@ -31,6 +31,7 @@ static void tick_fn(struct work_struct *work)
 
 	WRITE_ONCE(tr->tick, tr->tick + 1);
 	tr_summary_tick(tr);
+	tr_shelves_put_back(tr);
 	tr_moves_forget(tr);
 	tr_orders_forget(tr);
 	tr_unpackers_forget(tr);

@@ -35,7 +35,7 @@ bad() {
 
 mkdrive slow ram 512
 mkram fast 64
-VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
+export VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
 /usr/bin/python3 -ISc 'import sys; sys.stdout.write(("line %d of words that compress\n" % 7 * 400000)[:8 << 20])' > $DATA
 
 # a pack of a few blocks, behind it a dead one

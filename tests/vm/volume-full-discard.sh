@@ -8,7 +8,7 @@
 
 mkdrive fast ram 64 lbs=4096
 mkram slow 256
-VOL_DRIVES=(/dev/mapper/fast /dev/ram/slow)
+export VOL_DRIVES=(/dev/mapper/fast /dev/ram/slow)
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1G
 vol_up stream_kb=0 commit_ms=50
 dd if=/dev/urandom of=/dev/shm/noise bs=1M count=16 status=none

@@ -9,7 +9,7 @@
 PATH=$TERRACE_TREE/build:$PATH in_ram orders
 mkdrive fast ram 32 lbs=4096
 mkdrive csd ram 640 lbs=4096
-VOL_DRIVES=(/dev/mapper/fast /dev/mapper/csd)
+export VOL_DRIVES=(/dev/mapper/fast /dev/mapper/csd)
 changes() { echo "$(drive_get fast writes) $(drive_get fast discards) $(drive_get csd writes) $(drive_get csd discards)"; }
 quiet() {
 	local now before=
