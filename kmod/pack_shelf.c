@@ -87,7 +87,9 @@ static int pack_region(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 
 	return order->result.error;
 }
 
-/* By region; @left blocks live on the shelf. It stops when most of them do not compress. */
+/* By region; @left blocks live on the shelf. When most of them do not compress it stops, and
+ * what it has done is not worth going on with: 0.
+ */
 static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			const struct tr_owner *owner, u32 nr, u32 left)
 {
@@ -112,6 +114,8 @@ static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 		left -= min_t(u32, left, order->result.down);
 	}
 	kvfree(order);
+	if (raw * 2 > moved)
+		return 0;
 	return moved ?: err;
 }
 
