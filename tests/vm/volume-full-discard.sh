@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A full volume refuses no write while a discard that was acknowledged is still giving its room back.
-# vm: mode=functional memory=2G timeout=300
+# vm: mode=functional memory=3G timeout=300
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 mkdrive fast ram 64 lbs=4096
-mkram slow 256
+mkram slow 448
 export VOL_DRIVES=(/dev/mapper/fast /dev/ram/slow)
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1G
 vol_up stream_kb=0 commit_ms=50
