@@ -66,10 +66,9 @@ static void check_journal_start(struct check *c)
 
 /*
  * The longer of the two chains of primary and synchronous mirror counts: the
- * last commit may have reached only one of them. Much more than a commit is
+ * last blocks may have reached only one of them. More than can be in flight is
  * damage, which only the other copy can tell from a crash.
  */
-#define COMMIT_BLOCKS 64
 
 static void take_longer_journal(struct check *c)
 {
@@ -81,7 +80,7 @@ static void take_longer_journal(struct check *c)
 		return;
 	other.super = c->vol.super;
 	journal_read(&j, &other);
-	if (j.nr_blocks > c->journal.nr_blocks + COMMIT_BLOCKS)
+	if (j.nr_blocks > c->journal.nr_blocks + TR_JOURNAL_IN_FLIGHT)
 		problem(&c->findings, journal_where(c, c->journal.nr_blocks),
 			"is damaged: %s has it and %llu more", other.dev->path,
 			j.nr_blocks - c->journal.nr_blocks - 1);

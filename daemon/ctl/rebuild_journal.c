@@ -17,8 +17,6 @@
 #include "rebuild_map.h"
 #include "rebuild_packs.h"
 
-#define IN_FLIGHT 64u	/* blocks of one commit */
-
 static void add_event(void *ctx, const struct tr_record *record, u64 seq, u64 block, u32 i)
 {
 	struct map_reader *m = ctx;
@@ -98,7 +96,7 @@ static void look_behind(struct map_reader *m)
 			continue;
 		found = seq > found ? seq : found;
 		newest = tr_jblock_first_record(block) + tr_jblock_nr(block) - 1;
-		if (seq > end + IN_FLIGHT || __le16_to_cpu(block->flags) & TERRACE_JOURNAL_FIRST)
+		if (seq > end + TR_JOURNAL_IN_FLIGHT || __le16_to_cpu(block->flags) & TERRACE_JOURNAL_FIRST)
 			note_seq(rb, newest);
 	}
 	rb->torn_end = found || m->journal.torn;

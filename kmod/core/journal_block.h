@@ -18,6 +18,13 @@
 
 #include "place.h"
 
+/*
+ * Blocks that are written without waiting for those before them. So a crash leaves
+ * nothing further behind the end of the journal; what is there all the same tells
+ * the tools that the end is damage, and that records are missing.
+ */
+#define TR_JOURNAL_IN_FLIGHT	64u
+
 struct tr_record {
 	u8 type;
 	u16 nr;
