@@ -169,6 +169,18 @@ static bool covered(const struct map_reader *m, u64 seq)
 	return m->last >= newest && m->first && m->first <= seq + 1;
 }
 
+/* Of an outdated page. That a block is nowhere is no more certain than where others are,
+ * and nobody is told of blocks that are nowhere.
+ */
+static u64 outdated(const struct rebuild *rb, u64 at)
+{
+	if (rb_state(at) != RB_CERTAIN)
+		return at;
+	if (!rb_somewhere(at) && rb->unmapped_certain)
+		return rb_make(RB_LOST, RB_NONE, TR_NO_PLACE);
+	return rb_change(at, RB_DOUBTFUL, RB_OLD_PAGE);
+}
+
 static void judge(struct map_reader *m)
 {
 	struct rebuild *rb = m->rb;
@@ -193,8 +205,7 @@ static void judge(struct map_reader *m)
 				    (region->seq >= rb->newest_record || m->last >= rb->newest_record);
 		sure = lazy ? lazy_good && !region->damaged : covered(m, region->seq);
 		for (u32 i = 0; !sure && i < TERRACE_REGION_BLOCKS; i++)
-			if (rb_state(region->at[i]) == RB_CERTAIN)
-				region->at[i] = rb_change(region->at[i], RB_DOUBTFUL, RB_OLD_PAGE);
+			region->at[i] = outdated(rb, region->at[i]);
 	}
 }
 
