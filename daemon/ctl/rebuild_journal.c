@@ -122,7 +122,7 @@ void rb_read_journal(struct map_reader *m)
 	    !(m->rb->super->flags & TERRACE_SUPER_CLEAN))
 		r = -ESTALE;
 
-	if (other && !other->lazy) {
+	if (rb_in_step(rb->vol, other)) {
 		struct metadata copy = *other;
 		struct journal j;
 		int err;

@@ -138,6 +138,14 @@ const struct metadata *rb_other_copy(const struct volume *vol)
 	return other->dev ? other : NULL;
 }
 
+/* As activation judges it: judge_other() in kmod/copies.c. */
+bool rb_in_step(const struct volume *vol, const struct metadata *other)
+{
+	return other && !other->lazy && !other->stale && other->super &&
+	       !(vol->super->flags & TERRACE_SUPER_ALONE) &&
+	       other->super->generation + 1 >= vol->super->generation;
+}
+
 static void walk(struct map_reader *m)
 {
 	struct rebuild *rb = m->rb;

@@ -39,8 +39,15 @@ static inline void note_seq(struct rebuild *rb, u64 seq)
 		rb->newest_record = seq;
 }
 
-/* The copy of the metadata beside the one in use that has the same pages. */
+/* The copy of the metadata beside the one in use: good for pages that an entry proves. */
 const struct metadata *rb_other_copy(const struct volume *vol);
+
+/*
+ * Does that copy hold what the one in use does, but for what a crash cut off? Only then
+ * the meta bitmap and the journal's tail speak of it as well. One that the volume went on
+ * without holds whole pages where the bitmap has some: old ones.
+ */
+bool rb_in_step(const struct volume *vol, const struct metadata *other);
 
 /* The places of a map page. false: it holds impossible ones. */
 bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, u64 seq,

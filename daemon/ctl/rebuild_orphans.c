@@ -124,11 +124,11 @@ static void account(struct map_reader *m, const struct metadata *meta, u64 block
 	free(page);
 }
 
-/* A block of a lazy mirror may still hold what was there a while ago. */
+/* A block of a mirror that is not in step may still hold what was there a while ago. */
 static void scan_area(struct map_reader *m, const struct metadata *meta, struct orphan **best)
 {
 	void *block = ctl_alloc_blocks(1);
-	bool step = !meta->lazy || meta == m->rb->vol->meta;
+	bool step = meta == m->rb->vol->meta || rb_in_step(m->rb->vol, meta);
 
 	for (u64 b = tr_first_page(m->rb->super); b < m->rb->super->meta_blocks; b++) {
 		if (metadata_read(meta, b, 1, block))
@@ -189,7 +189,7 @@ void rb_find_orphans(struct map_reader *m)
 	bool complete;
 
 	m->bits = read_mbits(rb, rb->vol->meta);
-	if (!m->bits && other && !other->lazy)
+	if (!m->bits && rb_in_step(rb->vol, other))
 		m->bits = read_mbits(rb, other);
 	scan_area(m, rb->vol->meta, best);
 	if (other)

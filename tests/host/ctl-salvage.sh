@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl salvage gets what there is with a tier missing or a lazy map, and never calls an old value current.
-# host: timeout=600 build=daemon
+# host: timeout=600 build=daemon,scribble
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl
@@ -77,6 +77,25 @@ done > results
 cat results
 [ "$(awk '$4 > 0 || $5 > 0' results | wc -l)" -gt 3 ] || die "the damage did no harm: the test tests nothing"
 [ "$(awk '$3 > 0' results | wc -l)" -gt 4 ] || die "hardly anything was certain: $(cat results)"
+
+# ---- a synchronous mirror that was left behind: where the meta bitmap has a page, it has an old one, whole
+field() { "$ctl" dump super slow | sed -n "s/^label .* $1=\([0-9]*\).*/\1/p"; }
+for seed in 1 2 3; do
+	new_images fast 128M slow 320M
+	"$ctl" format "${sync[@]}" > /dev/null
+	cp --sparse=always fast fast.old
+	cp --sparse=always slow slow.old
+	./image --seed $seed --before 150 --between 0 --after 0 fast.old slow.old > /dev/null
+	./image --seed $seed --before 400 --between 20 --after 0 --blocks blocks fast slow > where
+	dd if=slow.old of=slow bs=4k skip="$(field meta_start)" seek="$(field meta_start)" count="$(field meta_blocks)" conv=notrunc status=none
+	"$TERRACE_TREE/build/scribble" label 192 1000000 fast	# stale_until of the mirror
+	meta=$(sed -n 's/^meta-start //p' where)
+	while read -r page; do flip fast $(((meta + page) * 4096 + 900)); done < <(sed -n 's/^map-page [0-9]* //p' where | head -8)
+	rm -f out out.json
+	expect 1 " [1-9][0-9]* lost" "$ctl" salvage --to out --map out.json fast slow
+	got=$(judge_salvage blocks out out.json) || die "seed $seed, a stale mirror: $got"
+	[ "${got%% *}" -gt 0 ] || die "seed $seed: nothing is certain, although most pages are whole"
+done
 
 # ---- packs of all codecs and clusters: decoded, each block its own, with a header or some bytes damaged as well
 image "--seed 4 --before 250 --between 30 --after 40 --packing 40" "${sync[@]}"
