@@ -213,6 +213,26 @@ static struct region_replay *region_of(struct replay *replay, u32 s, u64 region)
 	return found;
 }
 
+/*
+ * Whoever reads goes where the delta says. That what is in use exists (space_shard) says
+ * little: space is not dealt out where nobody writes, nor is what a block has kept.
+ */
+static bool place_exists(const struct terrace *tr, const struct tr_record *record)
+{
+	u32 t = tr_place_tier(record->new);
+
+	switch (record->type) {
+	case TERRACE_RECORD_MAP:
+	case TERRACE_RECORD_CLEAN:
+	case TERRACE_RECORD_PACK_ADD:
+	case TERRACE_RECORD_INDEX_ADD:
+		return t < tr->nr_tiers && record->nr <= tr->tier[t].data_blocks &&
+		       tr_place_index(record->new) <= tr->tier[t].data_blocks - record->nr;
+	default:
+		return true;
+	}
+}
+
 static int replay_map(struct replay *replay, struct region_replay *found, struct tr_deal *deal,
 		      const struct tr_deal_map *entry)
 {
@@ -221,6 +241,8 @@ static int replay_map(struct replay *replay, struct region_replay *found, struct
 	struct tr_record record;
 
 	tr_deal_record(deal, at, &record);
+	if (unlikely(!place_exists(replay->tr, &record)))
+		return -EUCLEAN;
 	if (unlikely(found->ranges_seen < replay->nr_ranges))
 		discards_before(replay, found, entry->region, seq);
 	return delta_apply(replay->tr, &found->delta, &record, seq);
@@ -582,7 +604,7 @@ static int replay_all(struct replay *replay, const char **error)
 	*error = "Out of memory while replaying the journal";
 	err = survey(replay) ?: windows(replay);
 	if (err == -EUCLEAN)
-		*error = "Journal has a record of blocks that do not exist";
+		*error = "Journal has a record of blocks or places that do not exist";
 	else if (err == -EOPNOTSUPP)
 		*error = "Journal has records that this version cannot replay";
 	else if (err == -EBADMSG)

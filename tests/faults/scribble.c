@@ -9,6 +9,9 @@
  *					to the superblock, and of the journal behind it
  *	scribble label BYTE VALUE DEVICE	the 32-bit number at that byte of the label
  *	scribble beyond DEVICE		the journal's last record discards more than there is
+ *	scribble nowhere TYPE DEVICE	the journal's last record becomes one of that type (of
+ *					MAP and CLEAN) that names a tier that is not there
+ *	scribble ahead DEVICE		the map has a record that the journal does not reach
  *	scribble read DEVICE [FILE]	each block can be read or cannot; what can is as
  *					in FILE
  *
@@ -193,17 +196,41 @@ static void damage_journal(bool raw)
 		seal_journal(seq);
 }
 
-static void discard_beyond(void)
+/* Instead of the journal's last one. */
+static void last_record(const struct tr_record *record)
 {
 	u64 nr = journal_length(), seq = super.tail_block_seq + nr - 1;
-	struct tr_record record = { .type = TERRACE_RECORD_DISCARD, .new = 1 << 20 };
 	u32 records = nr ? tr_jblock_nr(ring(seq)) : 0;
 
 	if (!records)
 		trouble("no record in the journal");
 	ring(seq)->nr_records = __cpu_to_le16(records - 1);
-	tr_jblock_append(ring(seq), &record);
+	tr_jblock_append(ring(seq), record);
 	seal_journal(seq);
+}
+
+static void discard_beyond(void)
+{
+	last_record(&(struct tr_record){ .type = TERRACE_RECORD_DISCARD, .new = 1 << 20 });
+}
+
+static void nowhere(u8 type)
+{
+	bool clean = type == TERRACE_RECORD_CLEAN;
+
+	last_record(&(struct tr_record){
+		.type = type, .nr = 1, .aux = clean ? TERRACE_CLEAN_KEPT : 0,
+		.new = tr_place(TERRACE_MAX_TIERS - 1, 5), .old = clean ? 1 : TERRACE_NO_PLACE,
+	});
+}
+
+static void map_ahead(void)
+{
+	u64 nr = journal_length(), seq = super.tail_block_seq + nr - 1;
+	u64 newest = nr ? tr_jblock_first_record(ring(seq)) + tr_jblock_nr(ring(seq)) - 1 : super.tail_record_seq;
+
+	super_disk()->map_root.seq = __cpu_to_le64(newest + 1);
+	seal_super();
 }
 
 static void damage_bitmap(bool raw)
@@ -255,14 +282,20 @@ static int write_meta(int fd)
 	return 0;
 }
 
-static int beyond(const char *device)
+/* @what of beyond, ahead, or the type of a record that leads nowhere. */
+static int wrong_numbers(const char *what, const char *device)
 {
 	int fd = open(device, O_RDWR);
 
 	if (fd < 0)
 		trouble(device);
 	open_meta(fd);
-	discard_beyond();
+	if (!strcmp(what, "beyond"))
+		discard_beyond();
+	else if (!strcmp(what, "ahead"))
+		map_ahead();
+	else
+		nowhere(strtoul(what, NULL, 0));
 	return write_meta(fd);
 }
 
@@ -332,12 +365,14 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "read"))
 		return read_all(argv[2], argv[3]);
-	if (argc == 3 && !strcmp(argv[1], "beyond"))
-		return beyond(argv[2]);
+	if (argc == 3 && (!strcmp(argv[1], "beyond") || !strcmp(argv[1], "ahead")))
+		return wrong_numbers(argv[1], argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "nowhere"))
+		return wrong_numbers(argv[2], argv[3]);
 	if (argc == 5 && !strcmp(argv[1], "label"))
 		return change_label(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), argv[4]);
 	if (argc != 4 || (strcmp(argv[1], "raw") && strcmp(argv[1], "sealed"))) {
-		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, beyond DEVICE, or read DEVICE [FILE]\n", stderr);
+		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, beyond DEVICE, nowhere TYPE DEVICE, ahead DEVICE, or read DEVICE [FILE]\n", stderr);
 		return 2;
 	}
 	chance = strtoull(argv[2], NULL, 0);

@@ -59,14 +59,15 @@ keep clean
 
 opened=0 refused=0 errors=0
 for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
-	from=clean how=sealed known=()
+	from=clean how=sealed known=() up=("${UP[@]}")
 	case $((round % 4)) in
 	0)	how=raw known=(/dev/shm/content) ;;
 	1)	from=journal ;;
 	esac
+	[ $((round % 8)) != 5 ] || up+=(read_only)	# which deals out no space
 	give $from
-	echo "round $round, $from, $how: $(from_ram scribble $how $((SEED * 1000000 + round)) /dev/ram/fast)"
-	if ! (vol_up "${UP[@]}") > /dev/shm/said 2>&1; then
+	echo "round $round, $from, $how${up[${#UP[@]}]:+, read-only}: $(from_ram scribble $how $((SEED * 1000000 + round)) /dev/ram/fast)"
+	if ! (vol_up "${up[@]}") > /dev/shm/said 2>&1; then
 		refused=$((refused + 1))
 		continue
 	fi
