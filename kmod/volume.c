@@ -132,6 +132,20 @@ static void init_meta_devs(struct terrace *tr, const struct tr_args *args)
 				tr->labels.behind |= BIT(t);
 }
 
+/*
+ * Crash scenario: a drive was replaced, its tier copied to a new one, and the old one
+ * kept; or a clone of one tier was made. It carries the volume's UUID and the tier's
+ * number, and what it holds is old.
+ */
+static int check_uuid(const struct terrace *tr, const struct tr_arg_device *device, u32 t)
+{
+	if (!memcmp(device->label.tier_uuid, tr->super.tier[t].uuid, TERRACE_UUID_BYTES))
+		return 0;
+	DMERR("%s: %s is not the device that tier %u is made of: uuid %pU, expected %pU", tr->name,
+	      device->dev->name, t, device->label.tier_uuid, tr->super.tier[t].uuid);
+	return -EUCLEAN;
+}
+
 static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 {
 	const struct tr_arg_device *device = &args->tier[t];
@@ -151,6 +165,10 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 	tier->next_reserve = tier->reserve_blocks;
 	tier->unit = 1;
 	if (!tier->missing) {
+		int err = check_uuid(tr, device, t);
+
+		if (err)
+			return err;
 		if (device->label.align_blocks <= TR_MOST_UNIT &&
 		    is_power_of_2(device->label.align_blocks))
 			tier->unit = device->label.align_blocks;

@@ -138,6 +138,14 @@ else
 	patch $X 1 12 16 00112233445566778899aabbccddeeff
 	refuse "belongs to another volume" "0 $N terrace - 3 $F optane slots $X qlc shelves $T hdd shelves 0"
 fi
+# of the volume, by its label, and that tier, but not what the superblock says the tier is made of
+uuid=$(od -An -tx1 -j32 -N16 $S | tr -d ' \n')
+for k in 0 1; do patch $S $k 12 32 00112233445566778899aabbccddeeff; done
+before=$(changes)
+refuse "is not the device that tier 1 is made of" "0 $N terrace $GOOD 0"
+refuse "is not the device that tier 1 is made of" "0 $N terrace $GOOD 1 read_only"
+unchanged "a stranger" "$before"
+for k in 0 1; do patch $S $k 12 32 "$uuid"; done
 pass "wrong devices"
 
 # ---- damaged metadata ----
