@@ -115,6 +115,38 @@ static int scan_copies(struct terrace *tr, const char **error)
 	return result;
 }
 
+/*
+ * A page contains only records that were durable in the journal, and the entry of a root
+ * is as new as any page below.
+ *
+ * Crash scenario: records 1 to 900 are in the journal, those up to 800 in pages; the tail
+ * is at 500. The power fails, and the block with record 600 gets a flipped bit. For the
+ * scan the journal ends there. Older records would be laid over newer pages, and numbers
+ * 600 and up given out again: later they would count as contained in those pages.
+ */
+static bool pages_ahead(const struct terrace *tr)
+{
+	u64 end = tr->recovery->scan.end.record_seq;
+	bool ahead = tr->super.map_root.seq >= end;
+	u32 t;
+
+	for (t = 0; t < tr->super.nr_tiers; t++)
+		ahead |= tr->super.tier[t].space_root.seq >= end;
+	return ahead;
+}
+
+static int scan_journal(struct terrace *tr, const char **error)
+{
+	int err = scan_copies(tr, error);
+
+	if (err || !pages_ahead(tr))
+		return err;
+	DMERR("%s: journal ends at block %llu, before record %llu, pages contain newer ones",
+	      tr->name, tr->recovery->scan.end.block_seq, tr->recovery->scan.end.record_seq);
+	*error = "Journal is damaged, records are missing: salvage the volume";
+	return -EUCLEAN;
+}
+
 /* The size may have changed since the superblock. */
 static void find_size(struct terrace *tr)
 {
@@ -158,7 +190,7 @@ int tr_super_open(struct terrace *tr, const char **error)
 	err = tr_copies_choose(tr, error);
 	start = ktime_get();
 	if (!err && !(tr->super.flags & TERRACE_SUPER_LAZY))
-		err = scan_copies(tr, error);
+		err = scan_journal(tr, error);
 	else if (!err)
 		tr_super_link(&tr->super, &tr->recovery->scan.end);
 	if (err)

@@ -192,6 +192,20 @@ for type in 1 9; do	# MAP, CLEAN: a reader would go there, too
 done
 pass "a journal that names what does not exist is refused"
 
+# pages that contain records which the journal does not reach: older ones would be laid over them
+klog_expect 'journal ends at block [0-9]+, before record [0-9]+, pages contain newer ones'
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none
+vol_up commit_ms=100
+dd if=/dev/urandom of="$VOL" bs=4k count=8 oflag=direct,dsync status=none
+vol_message checkpoint
+dd if=/dev/urandom of="$VOL" bs=4k count=8 oflag=direct,dsync seek=20 status=none
+vol_cut
+"$TERRACE_TREE/build/scribble" ahead /dev/mapper/fast
+for how in "" read_only; do
+	if vol_up $how 2> /dev/null; then die "a journal that ends before what pages contain was taken ($how)"; fi
+done
+pass "a journal that ends before what pages contain is refused"
+
 # a sector of the journal that cannot be read: behind its end it is nobody's business; where it ends, what was acknowledged may be in it
 journal_end() { echo $((META + 1 + $(terracectl dump journal "${VOL_DRIVES[@]}" | sed -n 's/^journal .* meta_block=\([0-9]*\) .*/\1/p' | tail -1))); }
 klog_allow 'drive (fast|slow)'
