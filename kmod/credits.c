@@ -265,7 +265,7 @@ void tr_credits_begin(struct terrace *tr)
 
 	lockdep_assert_held(&tr->checkpoint_mutex);
 	spin_lock(&tr->discard_lock);
-	proves = list_empty(&tr->discards);
+	proves = tr_discards_walked__f(tr);
 	spin_unlock(&tr->discard_lock);
 	spin_lock_irq(&tr->credits.lock);
 	tr->credits.begun++;

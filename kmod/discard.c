@@ -18,6 +18,12 @@
  * fit what the ring keeps for the checkpoint: beyond that a discard empties
  * its regions itself. A range that a newer one covers is dropped. Recovery may
  * find more in the journal; the first checkpoint closes those (settle.c).
+ *
+ * A region whose page is damaged cannot be emptied. Crash scenario: the range is
+ * acknowledged, the worker passes that region by, the range ends. At the next
+ * activation the page can be read (a mirror is back, or it was a bad read), and what
+ * was discarded is there again. So a range of that one region stays open for as long
+ * as the volume is, and is written again by each checkpoint.
  */
 #include <linux/slab.h>
 
@@ -32,6 +38,7 @@ struct open_range {
 	bool walked;		/* the regions that were loaded are empty */
 	bool busy;		/* the worker is at it: only it takes the range away */
 	bool closing;		/* the checkpoint ends it */
+	bool stuck;		/* of one region whose page is damaged: it stays */
 };
 
 /* Counted until it has run, so that nobody hears meanwhile that there is no room. */
@@ -264,13 +271,29 @@ void tr_discard(struct terrace *tr, struct bio *bio)
 		bio_endio(bio);
 }
 
+static struct open_range *first_to_walk__f(struct terrace *tr)
+{
+	struct open_range *range;
+
+	lockdep_assert_held(&tr->discard_lock);
+	list_for_each_entry(range, &tr->discards, list)
+		if (!range->stuck)
+			return range;
+	return NULL;
+}
+
+bool tr_discards_walked__f(struct terrace *tr)
+{
+	return !first_to_walk__f(tr);
+}
+
 /* The range to work on next; NULL: none, or its walk brings us back. */
 static struct open_range *begin_range(struct terrace *tr)
 {
 	struct open_range *range;
 
 	spin_lock(&tr->discard_lock);
-	range = list_first_entry_or_null(&tr->discards, struct open_range, list);
+	range = first_to_walk__f(tr);
 	if (range && !range->walked)
 		range = NULL;
 	if (range)
@@ -288,6 +311,33 @@ static void end_range(struct terrace *tr, struct open_range *range)
 	spin_unlock(&tr->discard_lock);
 }
 
+/* Region @number of @range, whose page is damaged, gets a range of its own, before
+ * @range lets go of it: a checkpoint must find one of them. false: they are too many.
+ */
+static bool leave_open(struct terrace *tr, const struct open_range *range, u64 number)
+{
+	struct open_range *rest = range_create(number, number + 1, TR_GFP_MUST);
+	bool room, still;
+
+	rest->walked = true;
+	rest->stuck = true;
+	spin_lock(&tr->discard_lock);
+	rest->seq = range->seq;
+	still = range->first == number;		/* else it was closed meanwhile */
+	room = tr->nr_discards < TR_OPEN_RANGES;
+	if (still && room) {
+		list_add_tail(&rest->list, &tr->discards);
+		tr->nr_discards++;
+	}
+	spin_unlock(&tr->discard_lock);
+	if (!still || !room)
+		kfree(rest);
+	if (still && !room)
+		tr_mode_lower(tr, TR_MODE_READ_ONLY,
+			      "map pages of too many discarded regions are damaged", -EUCLEAN);
+	return !still || room;
+}
+
 /* Loads every region of @range; loading empties it. false: not now. */
 static bool load_range(struct terrace *tr, struct open_range *range)
 {
@@ -301,7 +351,8 @@ static bool load_range(struct terrace *tr, struct open_range *range)
 		region = tr_region_get(tr, number, false);
 		if (!IS_ERR_OR_NULL(region))
 			tr_region_put(region);
-		else if (region && PTR_ERR(region) != -EUCLEAN)
+		else if (region && (PTR_ERR(region) != -EUCLEAN ||
+				    !leave_open(tr, range, number)))
 			return false;		/* cannot be read now, say */
 		spin_lock(&tr->discard_lock);
 		if (range->first == number)	/* else it was closed meanwhile */

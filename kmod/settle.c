@@ -30,14 +30,27 @@
 #include "meta.h"
 #include "region.h"
 
-static bool in_table(struct terrace *tr, u64 number)
+static bool in_table(struct terrace *tr, u64 number, bool *lost)
 {
 	struct tr_region *region;
+	bool found;
 
 	rcu_read_lock();
 	region = tr_region_find(tr, number);
+	found = region && region != &tr->empty;
+	*lost = found && READ_ONCE(region->flags) & TR_REGION_LOST;
 	rcu_read_unlock();
-	return region && region != &tr->empty;
+	return found;
+}
+
+/* What the journal, or an open range, says of a region whose page is damaged must not be
+ * forgotten: should the page be readable next time, it would be believed alone.
+ */
+static int refuse_lost(struct terrace *tr, int err)
+{
+	tr_mode_lower(tr, TR_MODE_READ_ONLY,
+		      "map page of a region that the journal changes is damaged", err);
+	return -EROFS;
 }
 
 /* Puts the page of @build into the batch. */
@@ -74,10 +87,8 @@ static int settle_built(struct terrace *tr, struct tr_batch *batch, u64 number,
 
 	if (err && err != -EIO && err != -ENOMEM) {
 		DMERR("%s: map page of region %llu is damaged (%d)", tr->name, number, err);
-		if (tr_recover_find_delta(tr, number))
-			tr_mode_lower(tr, TR_MODE_READ_ONLY,
-				      "map page of a region that the journal changes is damaged",
-				      err);
+		if (discard || tr_recover_find_delta(tr, number))
+			return refuse_lost(tr, err);
 		return tr_writable(tr) ? 0 : -EROFS;
 	}
 	if (err || !build->region)
@@ -246,13 +257,16 @@ static int settle_range(struct terrace *tr, u64 first, u64 end, u64 seq, u32 mut
 	struct tr_batch *batch = tr->pages->batch;
 	u64 number = first + (mutex - first) % TR_LOAD_MUTEXES;
 	int err = 0;
+	bool lost;
 
 	while (number < end && !err) {
 		tr_batch_start(batch);
 		mutex_lock(&tr->load_mutex[mutex]);
 		for (; number < end && !err && !tr_batch_full(batch); number += TR_LOAD_MUTEXES)
-			if (!in_table(tr, number))
+			if (!in_table(tr, number, &lost))
 				err = settle_region(tr, batch, number, seq, generation);
+			else if (lost)
+				err = refuse_lost(tr, -EUCLEAN);
 		if (!err)
 			err = tr_put_out(tr, batch, generation, settled);
 		mutex_unlock(&tr->load_mutex[mutex]);

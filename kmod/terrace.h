@@ -395,6 +395,8 @@ bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq);
 void tr_discard_close(struct terrace *tr, u64 seq);
 void tr_discards_kick(struct terrace *tr);	/* go on emptying */
 void tr_discard_work(struct terrace *tr);	/* queues discard_work */
+/* No region is left that may yet be emptied; under discard_lock. */
+bool tr_discards_walked__f(struct terrace *tr);
 /* The newest open range discard over @region, 0: none. */
 u64 tr_discard_pending(struct terrace *tr, u64 region);
 u64 tr_discard_pending__f(struct terrace *tr, u64 region);	/* under discard_lock */
