@@ -13,6 +13,8 @@
 #include "device.h"
 #include "supers.h"
 
+#define ROLES	3	/* of metadata copies: see holder() */
+
 struct area_of {
 	struct device dev;
 	u64 start;
@@ -34,11 +36,10 @@ static int read_newest(struct area_of *a)
 			a->super = copy;
 	}
 	free(block);
-	if (r)
-		ctl_error("%s: no superblock can be used: terracectl check says more", a->dev.path);
 	return r;
 }
 
+/* -EUCLEAN, without a message: no superblock can be used. */
 static int open_area(struct area_of *a, const struct found_device *holder, enum device_mode mode)
 {
 	int r = device_open(&a->dev, holder->path, mode);
@@ -62,22 +63,87 @@ static const struct found_device *holder(const struct found_volume *v, u32 role)
 	return found_holder(v, flag[role]);
 }
 
-int supers_read(const struct found_volume *v, struct tr_super *super)
+static int read_copy(const struct found_volume *v, u32 role, struct tr_super *super)
 {
-	const struct found_device *primary = holder(v, 0);
+	const struct found_device *from = holder(v, role);
 	struct area_of a;
-	int r = -ENODEV;
+	int r = from ? open_area(&a, from, DEVICE_SHARED) : -ENODEV;
 
-	if (!primary)
-		ctl_error("volume '%s': the device that holds the metadata is missing", v->name);
-	else
-		r = open_area(&a, primary, DEVICE_SHARED);
 	if (r)
 		return r;
 	*super = a.super;
 	device_close(&a.dev);
 	return 0;
 }
+
+static int unusable(const struct found_volume *v, u32 role)
+{
+	const struct found_device *from = holder(v, role);
+
+	if (from)
+		ctl_error("%s: no superblock can be used: terracectl check says more", from->path);
+	else
+		ctl_error("volume '%s': the device that holds the metadata is missing", v->name);
+	return -EUCLEAN;
+}
+
+/* ---- which copies count ------------------------------------------------------------- */
+
+/* Do the devices know that the volume went on without it? */
+static bool told_stale(const struct found_volume *v, u32 role, const struct tr_super *super)
+{
+	for (u32 i = 0; i < v->nr_devices; i++)
+		if (super->generation <= v->device[i].label.stale_until[role])
+			return true;
+	return false;
+}
+
+static bool is_newer(const struct tr_super *a, const struct tr_super *b)
+{
+	if (a->generation != b->generation)
+		return a->generation > b->generation;
+	return a->flags & TERRACE_SUPER_ALONE && !(b->flags & TERRACE_SUPER_ALONE);
+}
+
+/* The role of the copy that activation goes by (kmod/copies.c). -errno after a message. */
+static int choose(const struct found_volume *v, struct tr_super *super)
+{
+	struct tr_super mirror;
+	bool first = !read_copy(v, 0, super) && !told_stale(v, 0, super);
+
+	if (!read_copy(v, 1, &mirror) && !told_stale(v, 1, &mirror) &&
+	    (!first || is_newer(&mirror, super))) {
+		*super = mirror;
+		return 1;
+	}
+	return first ? 0 : unusable(v, 0);
+}
+
+int supers_read(const struct found_volume *v, struct tr_super *super)
+{
+	int lead = choose(v, super);
+
+	return lead < 0 ? lead : 0;
+}
+
+/*
+ * Is the copy to have what the leading one has? 1, 0 or -errno. One that the volume went
+ * on without is left alone: perhaps nothing there can be used, and a superblock of a
+ * higher generation would lift it beyond what the labels call stale.
+ */
+static int follows(const struct found_volume *v, u32 role, const struct tr_super *lead)
+{
+	struct tr_super super;
+
+	if (!holder(v, role) ||
+	    lead->flags & (role < 2 ? TERRACE_SUPER_ALONE : TERRACE_SUPER_LAZY_LOST))
+		return 0;
+	if (read_copy(v, role, &super))
+		return unusable(v, role);
+	return role == 2 || !told_stale(v, role, &super);
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
 
 /* The meta bitmap of the generation after this one, with the same bits. */
 static int copy_bits(const struct area_of *a)
@@ -122,17 +188,14 @@ static int write_super(struct area_of *a, const struct tr_super *shape)
 	return r ? r : device_flush(&a->dev);
 }
 
-static int write_tiers(const struct found_device *to, const struct tr_super *shape, bool primary)
+static int write_tiers(const struct found_device *to, const struct tr_super *shape)
 {
 	struct area_of a;
 	int r = open_area(&a, to, DEVICE_WRITE);
 
 	if (r)
 		return r;
-	if (primary && !(a.super.flags & TERRACE_SUPER_CLEAN)) {
-		ctl_error("%s: the volume was not stopped cleanly: nothing changed", to->path);
-		r = -EBUSY;
-	} else if (a.super.nr_tiers < shape->nr_tiers) {
+	if (a.super.nr_tiers < shape->nr_tiers) {
 		r = write_super(&a, shape);
 		if (r)
 			ctl_error("%s: its superblock cannot be written: %s", to->path, strerror(-r));
@@ -141,17 +204,31 @@ static int write_tiers(const struct found_device *to, const struct tr_super *sha
 	return r;
 }
 
-int supers_write_tiers(const struct found_volume *v, const struct tr_super *super)
+/* All is judged before anything is written: a volume with one superblock of the new shape
+ * does not start with the old table any more.
+ */
+int supers_write_tiers(const struct found_volume *v, const struct tr_super *shape)
 {
-	int r = 0;
+	struct tr_super super;
+	int lead = choose(v, &super), r = lead < 0 ? lead : 0;
+	bool write[ROLES] = { false };
 
-	for (u32 role = 0; role < 3 && !r; role++) {
-		const struct found_device *to = holder(v, role);
-
-		if (to)
-			r = write_tiers(to, super, !role);
-		else if (!role)
-			r = -ENODEV;
+	if (!r && !(super.flags & TERRACE_SUPER_CLEAN)) {
+		ctl_error("%s: the volume was not stopped cleanly: nothing changed",
+			  holder(v, lead)->path);
+		r = -EBUSY;
 	}
+	for (int role = 0; role < ROLES && !r; role++) {
+		int yes = role == lead ? 1 : follows(v, role, &super);
+
+		r = yes < 0 ? yes : 0;
+		write[role] = yes > 0;
+	}
+	if (r)
+		return r;
+	r = write_tiers(holder(v, lead), shape);
+	for (int role = 0; role < ROLES && !r; role++)
+		if (write[role] && role != lead)
+			r = write_tiers(holder(v, role), shape);
 	return r;
 }

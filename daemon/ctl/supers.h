@@ -12,8 +12,9 @@ int supers_read(const struct found_volume *v, struct tr_super *super);
 
 /*
  * Gives every copy the tiers of @super, in a superblock of the next generation:
- * the primary first, so that no mirror is ever ahead of it. Refuses a volume
- * that was not stopped cleanly. 0, or -errno after a message.
+ * the one that activation goes by first, so that no other is ever ahead of it; those
+ * that the volume went on without stay as they are. Refuses a volume that was not
+ * stopped cleanly. 0, or -errno after a message.
  */
 int supers_write_tiers(const struct found_volume *v, const struct tr_super *super);
 

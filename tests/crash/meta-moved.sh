@@ -58,6 +58,8 @@ for mirror in none sync lazy; do
 	says "" activate "${tiers[@]}" /dev/ram/meta
 	check_eq "$mirror: block 1 after restore" "$(get 1)" b
 	mkram more 256
+	# what the volume went on without need not even have superblocks
+	[ $mirror != sync ] || dd if=/dev/zero of=/dev/ram/next bs=4k seek=16 count=2 oflag=direct conv=notrunc status=none
 	says "" add vol --yes --tier hdd:shelves:atomic=/dev/ram/more
 	check_eq "$mirror: tiers" "$(dmsetup table vol | cut -d' ' -f5)" 4
 	put 2 c
