@@ -21,6 +21,10 @@
 
 #define RECORDS_AHEAD	(1ull << 20)
 #define GENERATIONS_AHEAD 16u	/* no stale copy comes near */
+/* Without any superblock nothing tells how far the volume had come. One that can be read
+ * again later (a cable, a controller) must not be newer than what was made without it.
+ */
+#define MADE_UP_GENERATION (1ull << 32)
 #define WIPE_BLOCKS	256u
 
 /* ---- a superblock from labels --------------------------------------------------------- */
@@ -94,10 +98,10 @@ int repair_make_super(struct repair *rp)
 
 /* ---- the new superblock ------------------------------------------------------------------- */
 
-static u64 newest_generation(const struct volume *vol)
+static u64 newest_generation(const struct repair *rp)
 {
-	const struct metadata *meta[] = { &vol->primary, &vol->mirror };
-	u64 newest = 2;
+	const struct metadata *meta[] = { &rp->vol.primary, &rp->vol.mirror };
+	u64 newest = rp->made_up ? MADE_UP_GENERATION : 2;
 
 	for (u32 i = 0; i < 2; i++)
 		for (u32 k = 0; meta[i]->dev && k < 2; k++)
@@ -120,7 +124,7 @@ static int fill_super(const struct repair *rp, struct area *area)
 	const struct rebuild *rb = &rp->rb;
 	struct tr_super *super = &area->super;
 	u64 newest = rb->newest_claim > rb->newest_record ? rb->newest_claim : rb->newest_record;
-	u64 generation = newest_generation(&rp->vol) + GENERATIONS_AHEAD;
+	u64 generation = newest_generation(rp) + GENERATIONS_AHEAD;
 	u32 mirrors = label_flags(&rp->vol);
 
 	*super = rp->super;

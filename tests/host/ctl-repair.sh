@@ -102,6 +102,19 @@ for seed in 2 4 5; do
 	echo "seed $seed ${how[0]}: $got"
 done
 
+# ---- superblocks that can be read again after a repair without them, as with a loose cable: the new ones count
+image "--generation 5000 --after 60" "${sync[@]}"
+for copy in 0 1; do
+	for file in fast slow; do spoil_at $copy $file; done
+done
+"$ctl" repair --from-shelves --to new fast slow > said || [ $? = 1 ] || die "$(cat said)"
+for copy in 0 1; do
+	for file in fast slow; do spoil_at $copy $file; done	# which gives them back
+done
+"$ctl" check --full new fast slow > said 2>&1 || die "superblocks that are back: $(cat said)"
+[ "$("$ctl" dump super new fast slow | sed -n 's/^superblock device=new .* generation=\([0-9]*\) .*/\1/p' | sort -n | tail -1)" -gt 5000 ] ||
+	die "what repair made is older than what was there: $("$ctl" dump super new fast slow)"
+
 # ---- from the shelves alone: each block is its own, if older; also without any superblock
 image "--after 60" "${lazy[@]}"
 expect 1 "^newer: blocks|^older: blocks|^lost: blocks .*the map has them, no shelf does" "$ctl" repair --from-shelves --dry-run fast slow

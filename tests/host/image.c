@@ -4,7 +4,7 @@
  * offline tools can be tested without the kernel module.
  *
  *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
- *	      [--packs N] [--packing PERCENT] [--break WHAT] [--blocks FILE] TIER0 TIER1...
+ *	      [--packs N] [--packing PERCENT] [--generation N] [--break WHAT] [--blocks FILE] TIER0 TIER1...
  *
  * A model does random operations as the module would: --before of them, then
  * the journal's tail is set; --between more, then pages are written (some of
@@ -617,7 +617,7 @@ static void set_up(void)
 	next_page = tr_first_page(&super);
 }
 
-static void set_tail(void)
+static void set_tail(u64 generation)
 {
 	for (u64 r = 0; r < regions; r++)
 		load(r);
@@ -629,7 +629,7 @@ static void set_tail(void)
 		tr_packs_init(old_packs[r], TERRACE_PACK_SLOTS);
 		tr_packs_copy(old_packs[r], packs[r]);
 	}
-	super.generation++;
+	super.generation = generation ? generation : super.generation + 1;
 	super.activations++;
 	super.tail_record_seq = nr_records;
 	super.tail_block_seq = 3 * super.journal_blocks - 2;	/* wraps soon */
@@ -672,10 +672,10 @@ int main(int argc, char **argv)
 		{ "seed", 1, NULL, 's' }, { "before", 1, NULL, 'b' }, { "between", 1, NULL, 'm' },
 		{ "after", 1, NULL, 'a' }, { "packs", 1, NULL, 'p' },
 		{ "packing", 1, NULL, 'P' }, { "clean", 0, NULL, 'c' }, { "break", 1, NULL, 'x' },
-		{ "blocks", 1, NULL, 'd' },
+		{ "blocks", 1, NULL, 'd' }, { "generation", 1, NULL, 'g' },
 		{ NULL, 0, NULL, 0 },
 	};
-	u64 before = 300, between = 20, after = 100, nr_packs = 0;
+	u64 before = 300, between = 20, after = 100, nr_packs = 0, generation = 0;
 	const char *blocks = NULL;
 	bool clean = false;
 	int opt;
@@ -710,6 +710,9 @@ int main(int argc, char **argv)
 		case 'd':
 			blocks = optarg;
 			break;
+		case 'g':
+			generation = strtoull(optarg, NULL, 0);
+			break;
 		default:
 			return 2;
 		}
@@ -719,7 +722,7 @@ int main(int argc, char **argv)
 	set_up();
 	while (before--)
 		operate();
-	set_tail();
+	set_tail(generation);
 	while (between--)
 		operate();
 	pack_regions(0, nr_packs);
