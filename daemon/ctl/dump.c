@@ -87,6 +87,7 @@ static void print_lists(struct json_object *item)
 
 void dump_item(struct dump *d, const char *kind, struct json_object *item)
 {
+	d->nr_items++;
 	if (d->items) {
 		json_object_object_add(item, "item", json_object_new_string(kind));
 		json_object_array_add(d->items, item);

@@ -22,6 +22,7 @@ struct dump {
 	struct findings findings;	/* on stderr */
 	struct json_object *items;	/* with --json; else printed at once */
 	bool all;
+	u64 nr_items;			/* so far */
 	u64 first, last;		/* regions, chunks or journal blocks asked for */
 };
 

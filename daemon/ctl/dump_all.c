@@ -82,6 +82,15 @@ static bool same_structure(struct dump *d, const u8 *a, u32 room_a, const u8 *b,
 	return o && nr <= room_b && !memcmp(a, b, nr * TERRACE_BLOCK_BYTES);
 }
 
+/* Text that was cut off at a line looks whole without it, and restore clears what it restores. */
+static void dump_end(struct dump *d)
+{
+	struct json_object *end = json_object_new_object();
+
+	add_u64(end, "items", d->nr_items);
+	dump_item(d, "end", end);
+}
+
 void dump_all(struct dump *d)
 {
 	u64 nr = d->vol.primary.dev ? d->vol.primary.blocks : 0;
@@ -101,6 +110,7 @@ void dump_all(struct dump *d)
 		dump_one(d, a, room_a, "primary", block);
 		dump_one(d, b, room_b, "mirror", block);
 	}
+	dump_end(d);
 	free(a);
 	free(b);
 }

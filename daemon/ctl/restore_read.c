@@ -2,6 +2,9 @@
 /*
  * Reading a dump: JSON, or the lines of the text form, which become the same
  * objects ("KIND key=value…", below it "  LIST key=value…" or "  LIST value").
+ *
+ * The last item says how many there are before it. Text without it is cut off, or was
+ * changed by hand; JSON shows by itself where it ends, and older dumps have no such item.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -109,15 +112,37 @@ static struct json_object *from_text(char *text)
 	return NULL;
 }
 
+/* Takes the last item away. false: it is missing, though @demanded, or does not fit. */
+static bool take_end(struct json_object *items, bool demanded)
+{
+	size_t nr = json_object_array_length(items);
+	struct json_object *last = nr ? json_object_array_get_idx(items, nr - 1) : NULL, *value;
+	bool fits;
+
+	if (!last || !json_object_object_get_ex(last, "item", &value) ||
+	    strcmp(json_object_get_string(value), "end"))
+		return !demanded;
+	fits = json_object_object_get_ex(last, "items", &value) &&
+	       strtoull(json_object_get_string(value), NULL, 10) == nr - 1;
+	json_object_array_del_idx(items, nr - 1, 1);
+	return fits;
+}
+
 struct json_object *restore_read(const char *path)
 {
+	struct json_object *items;
 	size_t bytes;
 	char *text = read_file(path, &bytes);
-	struct json_object *items;
+	bool json;
 
 	if (!text)
 		return NULL;
-	items = text[strspn(text, " \t\r\n")] == '{' ? from_json(text) : from_text(text);
+	json = text[strspn(text, " \t\r\n")] == '{';
+	items = json ? from_json(text) : from_text(text);
+	if (items && !take_end(items, !json)) {
+		json_object_put(items);
+		items = NULL;
+	}
 	if (!items)
 		ctl_error("%s is not a dump, or is cut off", path);
 	free(text);
