@@ -46,6 +46,19 @@ static void delta_pack_room(struct tr_delta *delta, const struct tr_record *reco
 
 /* ---- the journal, sorted by region -------------------------------------------------- */
 
+/* Activation refuses it. */
+static void check_discard(struct check *c, const struct tr_record *record, u64 seq)
+{
+	u64 most = c->virtual_blocks > c->vol.super->virtual_blocks ? c->virtual_blocks :
+								      c->vol.super->virtual_blocks;
+	u64 regions = (most + TERRACE_REGION_BLOCKS - 1) / TERRACE_REGION_BLOCKS;
+
+	if (record->block > regions || record->new > regions - record->block)
+		problem(&c->findings, where("%s: journal record %llu", c->vol.meta->dev->path, seq),
+			"discards regions %llu-%llu, the volume has %llu", record->block,
+			record->block + record->new - 1, regions);
+}
+
 static void sort_record(void *ctx, const struct tr_record *record, u64 seq, u64 block, u32 i)
 {
 	struct check *c = ctx;
@@ -55,6 +68,7 @@ static void sort_record(void *ctx, const struct tr_record *record, u64 seq, u64 
 	case TERRACE_RECORD_RESIZE:
 		return;
 	case TERRACE_RECORD_DISCARD:
+		check_discard(c, record, seq);
 		c->discards[c->nr_discards++] = (struct check_discard){
 			.record = *record, .seq = seq,
 		};

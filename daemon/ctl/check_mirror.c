@@ -79,6 +79,23 @@ static void compare_journals(struct check *c)
 	journal_free(&m);
 }
 
+/* Activation refuses them: each went on without the other. As bytes on disk: a struct may
+ * differ in its padding alone.
+ */
+static void compare_supers(struct check *c, const struct tr_super *p, const struct tr_super *m)
+{
+	u8 *a = ctl_alloc_blocks(1), *b = ctl_alloc_blocks(1);
+
+	tr_super_encode(a, p);
+	tr_super_encode(b, m);
+	if (memcmp(a, b, TERRACE_BLOCK_BYTES))
+		problem(&c->findings, c->vol.mirror.dev->path,
+			"its superblock of checkpoint %llu is another one than that on %s",
+			m->generation, c->vol.primary.dev->path);
+	free(a);
+	free(b);
+}
+
 static void check_sync(struct check *c)
 {
 	const struct tr_super *p = c->vol.primary.super, *m = c->vol.mirror.super;
@@ -103,6 +120,8 @@ static void check_sync(struct check *c)
 		note(&c->findings, c->vol.mirror.dev->path,
 		     "the mirror is at checkpoint %llu, the primary at %llu: stopped in between",
 		     m->generation, p->generation);
+	else if (!((p->flags ^ m->flags) & TERRACE_SUPER_ALONE))
+		compare_supers(c, p, m);
 	compare_journals(c);
 	if (c->full)
 		compare_checkpoint(c);

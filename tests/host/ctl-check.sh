@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl check passes sound volumes and names every kind of damage at its exact place.
-# host: timeout=600 build=daemon
+# host: timeout=600 build=daemon,scribble
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl
@@ -152,3 +152,11 @@ image "--before 50 --between 600 --after 200" "${sync[@]}"
 block=$(at journal)
 flip fast $(((meta + block) * 4096 + 90))
 finds "fast: journal block [0-9]+ \(meta block $block\): is damaged: slow has it and [0-9]+ more" --full fast slow
+
+# what activation refuses: a range discard beyond the last region, two superblocks of one checkpoint
+image "--after 60" "${lazy[@]}"
+"$TERRACE_TREE/build/scribble" beyond fast
+finds "fast: journal record [0-9]+: discards regions 0-1048575, the volume has [0-9]+" --full fast slow
+image "--after 60" "${sync[@]}"
+"$TERRACE_TREE/build/scribble" ahead fast
+finds "slow: its superblock of checkpoint [0-9]+ is another one than that on fast" fast slow
