@@ -17,8 +17,6 @@
 #include "names.h"
 #include "sysfs.h"
 
-#define LABEL_BYTES	(TERRACE_LABEL_COPIES * (ssize_t)TERRACE_BLOCK_BYTES)
-
 char *find_node(const char *name)
 {
 	char *mapped = sysfs_line("/sys/class/block/%s/dm/name", name);
@@ -40,26 +38,24 @@ char *find_node(const char *name)
 
 static bool read_label(const char *path, struct tr_label *label)
 {
-	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	void *block = ctl_alloc_blocks(1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT | O_NONBLOCK);
 	struct tr_label copy;
 	bool good = false;
 
 	if (fd < 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || pread(fd, blocks, LABEL_BYTES, 0) != LABEL_BYTES)
-		goto out;
-	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
-		if (tr_label_decode(&copy, blocks + i * TERRACE_BLOCK_BYTES) ||
-		    (good && copy.generation <= label->generation))
+	/* One by one: a sector that cannot be read must not take the other copy with it. */
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES && fd >= 0; i++) {
+		if (pread(fd, block, TERRACE_BLOCK_BYTES, i * TERRACE_BLOCK_BYTES) != TERRACE_BLOCK_BYTES ||
+		    tr_label_decode(&copy, block) || (good && copy.generation <= label->generation))
 			continue;
 		*label = copy;
 		good = true;
 	}
-out:
 	if (fd >= 0)
 		close(fd);
-	free(blocks);
+	free(block);
 	return good;
 }
 

@@ -160,7 +160,7 @@ static bool keep(void *ctx, u64 at)
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
-/* A damaged copy of a label gets what the good one says. */
+/* A copy of a label that is damaged, or cannot be read, gets what the good one says. */
 static int mend_labels(const struct repair *rp)
 {
 	void *block = ctl_alloc_blocks(1);
@@ -169,8 +169,8 @@ static int mend_labels(const struct repair *rp)
 
 	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
 		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
-			r = device_read(&rp->vol.dev[i], k, 1, block);
-			if (r || !tr_label_decode(&copy, block))
+			if (!device_read(&rp->vol.dev[i], k, 1, block) &&
+			    !tr_label_decode(&copy, block))
 				continue;
 			tr_label_encode(block, &rp->vol.label[i]);
 			r = device_write(&rp->vol.dev[i], k, 1, block);

@@ -153,15 +153,14 @@ static bool find_target(const struct restore *rs, struct json_object *o, bool mi
 
 static bool is_same_tier(const struct device *dev, const struct tr_label *want)
 {
-	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	void *block = ctl_alloc_blocks(1);
 	struct tr_label label;
 	bool same = false;
 
-	if (!device_read(dev, 0, TERRACE_LABEL_COPIES, blocks))
-		for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
-			same |= !tr_label_decode(&label, blocks + i * TERRACE_BLOCK_BYTES) &&
-				!memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
-	free(blocks);
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
+		same |= !device_read(dev, i, 1, block) && !tr_label_decode(&label, block) &&
+			!memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
+	free(block);
 	return same;
 }
 

@@ -53,20 +53,24 @@ static bool same_label(const struct tr_label *a, const struct tr_label *b)
 static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 {
 	const struct device *dev = &vol->dev[nr];
-	u8 *blocks = ctl_alloc_blocks(TERRACE_LABEL_COPIES);
+	void *block = ctl_alloc_blocks(1);
 	struct tr_label copy[TERRACE_LABEL_COPIES] = { 0 };	/* padding too: compared below */
-	int state[TERRACE_LABEL_COPIES], use, r;
+	int state[TERRACE_LABEL_COPIES], use, r = 0;
 
-	r = device_read(dev, 0, TERRACE_LABEL_COPIES, blocks);
-	for (u32 i = 0; i < TERRACE_LABEL_COPIES && !r; i++)
-		state[i] = tr_label_decode(&copy[i], blocks + i * TERRACE_BLOCK_BYTES);
-	free(blocks);
-	if (r) {
+	/* One by one: a sector that cannot be read must not take the other copy with it. */
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
+		state[i] = device_read(dev, i, 1, block);
+		r = state[i] ? state[i] : r;
+		if (!state[i])
+			state[i] = tr_label_decode(&copy[i], block);
+	}
+	free(block);
+	use = choose_label(copy, state);
+	if (use < 0 && r) {
 		problem(findings, dev->path, "cannot read the label: %s",
 			r == -ENXIO ? "it is too small to hold one" : strerror(-r));
 		return r;
 	}
-	use = choose_label(copy, state);
 	if (use < 0 && state[0] == -ENODATA && state[1] == -ENODATA) {
 		problem(findings, dev->path, "is not part of a Terrace volume: it has no label");
 		return -ENODATA;
