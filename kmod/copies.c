@@ -17,7 +17,8 @@
  *     first record (tr_checkpoint_alone): then there is no other journal.
  *   - What the devices' labels call stale (label.c) is not believed, even if it
  *     is the only copy that can be read.
- *   - The lazy mirror serves only who reads, and only after a clean stop.
+ *   - The lazy mirror serves only who reads, and only after a clean stop that no
+ *     label says was not the last.
  */
 #include <linux/slab.h>
 
@@ -117,7 +118,8 @@ static int open_lazy(struct terrace *tr, const char **error)
 		*error = "Only the lazy metadata mirror is left: the volume can be opened read-only";
 		return -EROFS;
 	}
-	if (!(rec->found[0].flags & TERRACE_SUPER_CLEAN)) {
+	if (!(rec->found[0].flags & TERRACE_SUPER_CLEAN) ||
+	    rec->found[0].generation <= tr->labels.stale_until[TR_COPY_LAZY]) {
 		*error = "Only the lazy metadata mirror is left, and it is behind: salvage the volume";
 		return -ESTALE;
 	}

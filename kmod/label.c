@@ -96,7 +96,7 @@ static void set_stale(struct tr_label *label, const void *arg)
 	const u64 *until = arg;
 	u32 c;
 
-	for (c = 0; c < TR_COPIES; c++)
+	for (c = 0; c < TR_STALE_NOTES; c++)
 		label->stale_until[c] = max(label->stale_until[c], until[c]);
 }
 
@@ -109,7 +109,7 @@ static void note_stale(struct terrace *tr, u32 c)
 {
 	struct block_device *gone = tr->meta[c].bdev;
 	struct tr_meta_dev *other = &tr->meta[!c];
-	u64 until[TR_COPIES] = {};
+	u64 until[TR_STALE_NOTES] = {};
 	bool noted = false;
 	u32 t;
 
@@ -124,6 +124,27 @@ static void note_stale(struct terrace *tr, u32 c)
 	if (!noted && note_on(tr, gone, tr->meta[c].tier, until))
 		DMWARN("%s: no third drive could take note that metadata copy %u is out of date: do not activate the volume with that one alone",
 		       tr->name, c);
+}
+
+/*
+ * Crash scenario: a clean stop leaves the lazy mirror CLEAN. The next boot finds its drive
+ * away; what is written then only the primary has. The primary dies, the drive returns:
+ * the mirror says that nothing followed it, and old values would be called certain.
+ * Nothing newer than the last durable superblock was ever copied to it.
+ */
+static void note_lazy(struct terrace *tr)
+{
+	u64 until[TR_STALE_NOTES] = { [TR_COPY_LAZY] = READ_ONCE(tr->super.generation) };
+	u32 t, c;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (tr->tier[t].bdev && tr->tier[t].bdev != tr->lazy.bdev &&
+		    note_on(tr, tr->tier[t].bdev, t, until))
+			DMWARN("%s: tier %u could not take note that the lazy metadata mirror is out of date",
+			       tr->name, t);
+	for (c = 0; c < TR_COPIES; c++)
+		if (tr->meta[c].bdev && tr->meta[c].tier == TERRACE_META_DEVICE)
+			note_on(tr, tr->meta[c].bdev, tr->meta[c].tier, until);
 }
 
 /*
@@ -149,10 +170,13 @@ void tr_labels_note(struct terrace *tr)
 	if (likely(!READ_ONCE(tr->labels.to_note)))
 		return;
 	mutex_lock(&tr->labels.note_mutex);
-	for (c = 0; c < TR_COPIES; c++) {
+	for (c = 0; c < TR_STALE_NOTES; c++) {
 		if (!test_bit(c, &tr->labels.to_note))
 			continue;
-		note_stale(tr, c);
+		if (c == TR_COPY_LAZY)
+			note_lazy(tr);
+		else
+			note_stale(tr, c);
 		clear_bit(c, &tr->labels.to_note);
 	}
 	mutex_unlock(&tr->labels.note_mutex);

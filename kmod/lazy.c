@@ -243,7 +243,8 @@ static int zero_supers(struct terrace *tr, void *buf)
  * power cut that destroys the primary as well could tell.
  *
  * A mirror that was given up may say CLEAN as well, as long as its drive is
- * there. One that cannot be written now is tried again, once a second.
+ * there. One that cannot be written now is tried again, once a second; the labels
+ * of the other drives say that it is out of date.
  */
 void tr_lazy_unclean(struct terrace *tr)
 {
@@ -269,6 +270,11 @@ void tr_lazy_unclean(struct terrace *tr)
 	else
 		m->lazy_next_try = jiffies + HZ;
 	mutex_unlock(&m->lazy_mutex);
+	if (err && !m->lazy_noted) {
+		m->lazy_noted = true;
+		set_bit(TR_COPY_LAZY, &tr->labels.to_note);
+		tr_labels_note(tr);
+	}
 }
 
 /* --- at open ------------------------------------------------------------- */
@@ -320,7 +326,14 @@ int tr_lazy_open(struct terrace *tr)
 	struct tr_meta *m = tr->pages;
 	int err;
 
-	if (!tr_meta_live(tr, TR_COPY_LAZY) || !tr_writable(tr))
+	if (!tr_writable(tr))
+		return 0;
+	/* Is it on the tier that is missing? A volume with a synchronous one has none. */
+	if (!tr->lazy.bdev && tr->tier_missing && !tr->meta[1].bdev) {
+		set_bit(TR_COPY_LAZY, &tr->labels.to_note);
+		tr_labels_note(tr);
+	}
+	if (!tr_meta_live(tr, TR_COPY_LAZY))
 		return 0;
 	err = tr_super_read(tr, TR_COPY_LAZY, &m->lazy_super);
 	if (!err && (tr->super.flags & TERRACE_SUPER_LAZY_LOST ||

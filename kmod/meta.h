@@ -137,6 +137,7 @@ struct tr_meta {
 	void *lazy_block;		/* for tr_lazy_unclean(); under lazy_mutex */
 	struct tr_super lazy_super;	/* complete on the lazy mirror; generation 0: nothing */
 	bool lazy_clean;		/* … and marked CLEAN there, or perhaps */
+	bool lazy_noted;		/* the labels know that it is out of date */
 	unsigned long lazy_next_try;	/* to take that mark away, jiffies */
 	bool lazy_stop;
 };

@@ -509,7 +509,7 @@ struct terrace {
 		struct mutex mutex, note_mutex;
 		struct tr_label *copy;	/* TERRACE_LABEL_COPIES, for changes, as block is */
 		void *block;
-		u64 stale_until[2];	/* what the labels said at the start, highest */
+		u64 stale_until[TR_STALE_NOTES];	/* what the labels said at the start, highest */
 		u32 behind;		/* tiers whose label says less than that */
 		unsigned long to_note;	/* metadata copies of which they do not know yet */
 	} labels;

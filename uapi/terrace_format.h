@@ -99,8 +99,8 @@ struct terrace_label_disk {
 	__le64	meta_start;			/* 104 */
 	__le64	meta_blocks;			/* 112: 0 where there is no metadata */
 	__u8	name[TERRACE_NAME_BYTES];	/* 120: of the volume, NUL padded */
-	__le64	stale_until[2];			/* 184: metadata copies that are out of date */
-	__u8	unused[3896];			/* 200 */
+	__le64	stale_until[3];			/* 184: metadata copies that are out of date */
+	__u8	unused[3888];			/* 208 */
 };						/* 4096 */
 
 /* --- page entry: how a parent names a child page ------------------------- */

@@ -13,7 +13,7 @@ bool rb_borrow_super(struct volume *vol, struct tr_super *borrowed)
 {
 	const struct tr_super *p = vol->primary.super, *m = vol->mirror.super;
 
-	if (!vol->primary.dev || !vol->mirror.lazy || !m || (p && p->generation >= m->generation) ||
+	if (!vol->primary.dev || !vol->mirror.lazy || !m || vol->mirror.stale || (p && p->generation >= m->generation) ||
 	    vol->primary.blocks != vol->mirror.blocks)
 		return false;
 	*borrowed = *m;

@@ -194,7 +194,8 @@ static void judge(struct map_reader *m)
 	struct rebuild *rb = m->rb;
 	u64 tail = rb->super->tail_record_seq;
 	bool lazy = rb->vol->meta->lazy || rb->vol->meta->stale;
-	bool lazy_good = rb->vol->meta->lazy && rb->super->flags & TERRACE_SUPER_CLEAN;
+	bool lazy_good = rb->vol->meta->lazy && !rb->vol->meta->stale &&
+			 rb->super->flags & TERRACE_SUPER_CLEAN;
 
 	rb->end_known = m->journal_good && m->last >= rb->newest_record;
 	rb->unmapped_certain = lazy ? lazy_good : covered(m, tail);

@@ -302,7 +302,7 @@ static void check_tiers(const struct volume *vol, struct findings *findings)
 /* Do the devices know that the volume went on without it? */
 static bool told_stale(const struct volume *vol, const struct metadata *meta, u32 copy)
 {
-	if (!meta->super || meta->lazy)
+	if (!meta->super)
 		return false;
 	for (u32 i = 0; i < vol->nr_devices; i++)
 		if (meta->super->generation <= vol->label[i].stale_until[copy])
@@ -321,7 +321,7 @@ static void choose_metadata(struct volume *vol)
 	bool older = both && m->super->generation < p->super->generation;
 
 	p->stale = told_stale(vol, p, 0) || (newer && m->super->flags & TERRACE_SUPER_ALONE);
-	m->stale = told_stale(vol, m, 1) || (older && p->super->flags & TERRACE_SUPER_ALONE);
+	m->stale = told_stale(vol, m, m->lazy ? 2 : 1) || (older && p->super->flags & TERRACE_SUPER_ALONE);
 	vol->meta = !p->super || (newer && !m->stale) || (both && p->stale && !m->stale) ? m : p;
 	vol->super = vol->meta->super;
 }

@@ -59,7 +59,7 @@ void tr_label_encode(void *block, const struct tr_label *label)
 	disk->meta_start = cpu_to_le64(label->meta_start);
 	disk->meta_blocks = cpu_to_le64(label->meta_blocks);
 	memcpy(disk->name, label->name, TERRACE_NAME_BYTES - 1);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < TR_STALE_NOTES; i++)
 		disk->stale_until[i] = cpu_to_le64(label->stale_until[i]);
 	disk->crc = cpu_to_le32(tr_block_crc(disk, sizeof(*disk),
 					     offsetof(struct terrace_label_disk, crc)));
@@ -144,7 +144,7 @@ int tr_label_decode(struct tr_label *label, const void *block)
 	label->meta_start = le64_to_cpu(disk->meta_start);
 	label->meta_blocks = le64_to_cpu(disk->meta_blocks);
 	memcpy(label->name, disk->name, TERRACE_NAME_BYTES);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < TR_STALE_NOTES; i++)
 		label->stale_until[i] = le64_to_cpu(disk->stale_until[i]);
 	return label_check(label);
 }

@@ -18,6 +18,8 @@
 /* CRC32C, seed ~0, of @bytes with the four bytes at @crc_at read as zero. */
 u32 tr_block_crc(const void *buf, u32 bytes, u32 crc_at);
 
+#define TR_STALE_NOTES	3
+
 struct tr_label {
 	u32 version;
 	u8 volume_uuid[TERRACE_UUID_BYTES];
@@ -35,10 +37,10 @@ struct tr_label {
 	u64 meta_start;
 	u64 meta_blocks;
 	char name[TERRACE_NAME_BYTES];
-	/* Of the primary metadata and its synchronous mirror, generations up to
-	 * this are not to be believed: the volume went on without them.
+	/* Of the primary metadata, its synchronous and its lazy mirror, generations up
+	 * to this are not to be believed: the volume went on without them.
 	 */
-	u64 stale_until[2];
+	u64 stale_until[TR_STALE_NOTES];
 };
 
 void tr_label_encode(void *block, const struct tr_label *label);

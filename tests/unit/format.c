@@ -19,7 +19,7 @@ static const struct tr_label good_label = {
 	.meta_start = 2,
 	.meta_blocks = 4998,
 	.name = "a name",
-	.stale_until = { 5, 1ull << 40 },
+	.stale_until = { 5, 1ull << 40, 77 },
 };
 
 static const struct tr_super good_super = {
