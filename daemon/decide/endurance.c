@@ -62,7 +62,7 @@ void endurance_hear(struct endurance *e, const struct endurance_tunables *t, dou
 
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes)
 {
-	return t->drive_writes_per_day <= 0 || e->saved >= bytes;
+	return bytes <= 0 || t->drive_writes_per_day <= 0 || e->saved >= bytes;
 }
 
 double endurance_price(const struct endurance *e, const struct endurance_tunables *t)

@@ -51,7 +51,7 @@ void endurance_step(struct endurance *e, const struct endurance_tunables *t, dou
 void endurance_hear(struct endurance *e, const struct endurance_tunables *t, double drive_written,
 		    double percent_used);
 
-/* Whether an order that writes about @bytes may be given. */
+/* Whether an order that writes about @bytes may be given; one that writes nothing always. */
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes);
 
 /* Factor of msc's wear_price, 1..max_price; max_price for a drive past worn_percent of its life. */

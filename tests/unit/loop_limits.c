@@ -56,6 +56,25 @@ static void endurance_ends_moves(void **state)
 	sim_remove(s);
 }
 
+/* Users have worn the fast tier's drive beyond what it is rated for: what writes nothing to it goes on. */
+static void a_worn_fast_tier_still_empties(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.endurance[0].drive_writes_per_day = 0.01;
+	sim_open(s);
+	/* The simulated volume does not say what users write to a tier. */
+	s->e.endurance[0].saved = -1e6;
+	sim_hotspot(s, 60000, 2048, 0.5, 0.9);
+	assert_true(s->e.endurance[0].saved < 0);
+	assert_true(s->e.stats.held_by_endurance > 0);
+	assert_int_equal(s->e.stats.written_bytes[0], 0);
+	assert_true(s->e.stats.demoted > 1000);
+	assert_true(s->v.fast_used < FAST);
+	sim_remove(s);
+}
+
 static struct port_wear told_wear;
 
 static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
@@ -339,6 +358,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
+		cmocka_unit_test(a_worn_fast_tier_still_empties),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
