@@ -21,10 +21,15 @@ static double bank(const struct endurance *e, const struct endurance_tunables *t
 	return e->capacity * t->drive_writes_per_day * t->bank_days;
 }
 
+void endurance_rested(struct endurance *e, const struct endurance_tunables *t)
+{
+	e->saved = bank(e, t);
+}
+
 void endurance_init(struct endurance *e, const struct endurance_tunables *t, double capacity_bytes)
 {
 	e->capacity = capacity_bytes;
-	e->saved = bank(e, t);
+	endurance_rested(e, t);
 	e->counted = e->percent_used = 0;
 	e->drive_written = -1;
 }

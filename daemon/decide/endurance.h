@@ -40,6 +40,9 @@ struct endurance {
 /* A full bank, as of a drive that has rested. */
 void endurance_init(struct endurance *e, const struct endurance_tunables *t, double capacity_bytes);
 
+/* The same of one that had no limit until now. */
+void endurance_rested(struct endurance *e, const struct endurance_tunables *t);
+
 /* @seconds since the last call, @written: bytes to the drive since then, whoever wrote them. */
 void endurance_step(struct endurance *e, const struct endurance_tunables *t, double seconds,
 		    double written);

@@ -215,6 +215,9 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	uint32_t cache = e->c.cache_blocks;
 
 	e->c = *c;
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
+		if (e->c.endurance[t].drive_writes_per_day <= 0)
+			endurance_rested(&e->endurance[t], &c->endurance[t]);
 	/* What sized the memory and the files at the start. */
 	e->c.tuning.ralt = ralt;
 	e->c.tuning.shards = shards;

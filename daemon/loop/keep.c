@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The file `wear` in the state directory: what each tier has saved up of its endurance, one line
- * "TIER BYTES" each.  Replaced as a whole.  Damaged: nothing is saved up, the safe side.  None
- * there: a full bank, as on the first day.
+ * "TIER BYTES" each, "TIER -" without a limit.  Replaced as a whole.  Damaged: nothing is saved up, the safe
+ * side.  None there, or no limit when it was written: a full bank, as on the first day.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,13 +21,19 @@ static void path_of(const struct engine *e, const char *name, char *path, size_t
 static int parse(struct engine *e, FILE *f)
 {
 	bool seen[TERRACE_MAX_RESULT_TIERS] = { false };
-	double bytes;
+	char word[64], *end;
 	unsigned int tier;
 
-	while (fscanf(f, "%u %lf", &tier, &bytes) == 2) {
-		if (tier >= e->state.nr_tiers || bytes != bytes)
+	while (fscanf(f, "%u %63s", &tier, word) == 2) {
+		double bytes = strtod(word, &end);
+
+		if (tier >= e->state.nr_tiers)
 			return -EINVAL;
 		seen[tier] = true;
+		if (!strcmp(word, "-"))
+			continue;
+		if (end == word || *end || bytes != bytes)
+			return -EINVAL;
 		e->endurance[tier].saved = bytes;
 	}
 	for (tier = 0; tier < e->state.nr_tiers; tier++)
@@ -59,7 +66,10 @@ int keep_load(struct engine *e)
 static int write_out(const struct engine *e, FILE *f)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
-		fprintf(f, "%u %.0f\n", t, e->endurance[t].saved);
+		if (e->c.endurance[t].drive_writes_per_day > 0)
+			fprintf(f, "%u %.0f\n", t, e->endurance[t].saved);
+		else
+			fprintf(f, "%u -\n", t);
 	if (fflush(f) || fsync(fileno(f)))
 		return -errno;
 	return 0;

@@ -75,6 +75,30 @@ static void a_worn_fast_tier_still_empties(void **state)
 	sim_remove(s);
 }
 
+/* A limit that was not there before begins with a full bank: by a restart, or by SIGHUP. */
+static void a_new_limit_begins_with_a_full_bank(void **state)
+{
+	(void)state;
+	for (int restart = 0; restart < 2; restart++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		double bank = 0.5 * BLOCKS * 4096;
+
+		sim_open(s);
+		sim_hotspot(s, 30000, 2048, 0.5, 0.7);
+		assert_true(s->e.stats.written_bytes[1] > 0);
+		s->c.endurance[1].drive_writes_per_day = 0.5;
+		if (restart) {
+			engine_close(&s->e);
+			sim_open(s);
+		} else {
+			engine_retune(&s->e, &s->c);
+		}
+		assert_null(strstr(s->log, "wear cannot be used"));
+		assert_near(s->e.endurance[1].saved, bank, 1);
+		sim_remove(s);
+	}
+}
+
 static struct port_wear told_wear;
 
 static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
@@ -359,6 +383,7 @@ int main(void)
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
 		cmocka_unit_test(a_worn_fast_tier_still_empties),
+		cmocka_unit_test(a_new_limit_begins_with_a_full_bank),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
