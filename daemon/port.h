@@ -35,6 +35,7 @@ struct port_tier {
 	uint64_t used_blocks;
 	uint64_t blocks;
 	uint64_t free_shelves;	/* of kind shelves */
+	bool full;		/* a home, whose drive has no room inside: nothing more goes there */
 	bool missing;
 	bool avoided;		/* to be left: the tunable avoid_tiers */
 };

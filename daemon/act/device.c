@@ -25,6 +25,7 @@
 #define CLAIM_TIMEOUT_MS	30000	/* a driver that hangs is none */
 #define PHYSICAL_S		2	/* between two reports of drives that compress */
 #define CHEAP_SUMMARIES		4096	/* a tick, where they are mapped */
+#define HOME_FULL_PERMILLE	900	/* inside, as the kernel has it: nothing more goes there */
 #define KEPT_FILES		96u
 #define DEAR_SUMMARIES		64	/* … where they are not */
 
@@ -183,6 +184,7 @@ static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64
 		     uint64_t *writes)
 {
 	char name[48], line[64];
+	uint64_t limit, used;
 	int err;
 
 #define WORD(what) (snprintf(name, sizeof(name), "tier%u/" what, t), name)
@@ -206,6 +208,9 @@ static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64
 	if (out->kind == TERRACE_KIND_SHELVES)
 		number(d, WORD("free_shelves"), &out->free_shelves);
 #undef WORD
+	if (out->kind == TERRACE_KIND_HOME && !number(d, WORD("physical_limit"), &limit) &&
+	    !number(d, WORD("physical_used"), &used))
+		out->full = limit && used * 1000 >= limit * HOME_FULL_PERMILLE;
 	return err;
 }
 

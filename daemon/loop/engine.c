@@ -231,15 +231,18 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 /* ---- a tick -------------------------------------------------------------------------- */
 
 /*
- * Which shelves are worth cleaning only the kernel knows, and its janitor cleans when they run short:
- * long before that it must be let in.
+ * Which shelves are worth cleaning only the kernel knows, and its janitor cleans when they run short: long before that it
+ * must be let in.  Nor does anybody else take blocks out of homes: it begins when one is full, and goes on by itself for a
+ * while, driven or not.
  */
-static bool shelves_short(const struct engine *e)
+static bool janitor_is_needed(const struct engine *e)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
 		const struct port_tier *tier = &e->state.tier[t];
 
 		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
+		if (tier->kind == TERRACE_KIND_HOME && !tier->missing && tier->full)
+			return true;
 		    tier->free_shelves < 4 + tier->blocks / SHELF_BLOCKS / 16)
 			return true;
 	}
@@ -271,7 +274,7 @@ static void tell_claim(struct engine *e, int err)
 static void claim(struct engine *e)
 {
 	bool want = e->c.claim && !e->c.evaluate && !e->idle_because &&
-		    (governor_allows_down(&e->governor) || e->rests) && !shelves_short(e);
+		    (governor_allows_down(&e->governor) || e->rests) && !janitor_is_needed(e);
 	int err;
 
 	if (!want && !e->claimed)

@@ -99,6 +99,25 @@ static void a_new_limit_begins_with_a_full_bank(void **state)
 	}
 }
 
+/* A home tier whose drive is full inside is emptied by the kernel's janitor alone: it must be let in. */
+static void a_full_home_lets_the_janitor_in(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	assert_int_equal(sim_tick(s), 0);
+	assert_true(s->claimed);
+	s->home_full = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sim_tick(s), 0);
+	assert_false(s->claimed);
+	s->home_full = false;
+	assert_int_equal(sim_tick(s), 0);
+	assert_true(s->claimed);
+	sim_remove(s);
+}
+
 static struct port_wear told_wear;
 
 static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
@@ -384,6 +403,7 @@ int main(void)
 		cmocka_unit_test(endurance_ends_moves),
 		cmocka_unit_test(a_worn_fast_tier_still_empties),
 		cmocka_unit_test(a_new_limit_begins_with_a_full_bank),
+		cmocka_unit_test(a_full_home_lets_the_janitor_in),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),

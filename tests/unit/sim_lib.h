@@ -47,6 +47,7 @@ struct sim {
 	uint64_t sampled;	/* reads for samples, counted with all others */
 	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
+	bool home_full;		/* there is a home tier in between, with no room inside its drive */
 	const char *slow_class;
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
@@ -90,6 +91,14 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
 	snprintf(out->tier[1].class, sizeof(out->tier[1].class), "%s", s->slow_class);
+	if (s->home_full) {
+		out->nr_tiers = 3;
+		out->tier[2] = out->tier[1];
+		out->tier[1] = (struct port_tier){
+			.kind = TERRACE_KIND_HOME, .class = "csd", .used_blocks = s->v.blocks / 2, .blocks = s->v.blocks,
+			.full = true,
+		};
+	}
 	return 0;
 }
 
