@@ -270,10 +270,10 @@ static void tell_claim(struct engine *e, int err)
 	e->claim_error = err;
 }
 
-/* The janitor stays out while we make room, and comes back when we may not. */
+/* The janitor stays out while we make room, and comes back when we may not; we do so once all regions are known. */
 static void claim(struct engine *e)
 {
-	bool want = e->c.claim && !e->c.evaluate && !e->idle_because &&
+	bool want = e->c.claim && !e->c.evaluate && !e->idle_because && e->book.complete &&
 		    (governor_allows_down(&e->governor) || e->rests) && !janitor_is_needed(e);
 	int err;
 

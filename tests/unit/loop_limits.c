@@ -118,6 +118,24 @@ static void a_full_home_lets_the_janitor_in(void **state)
 	sim_remove(s);
 }
 
+/* The janitor makes room until the loop can: where summaries are dear that takes long. */
+static void the_claim_waits_for_the_book(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->port.summaries_per_tick = 1;
+	sim_open(s);
+	for (int i = 0; i < 200 && !s->e.book.complete; i++) {
+		assert_false(s->claimed);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->e.book.complete);
+	assert_int_equal(sim_tick(s), 0);
+	assert_true(s->claimed);
+	sim_remove(s);
+}
+
 static struct port_wear told_wear;
 
 static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
@@ -404,6 +422,7 @@ int main(void)
 		cmocka_unit_test(a_worn_fast_tier_still_empties),
 		cmocka_unit_test(a_new_limit_begins_with_a_full_bank),
 		cmocka_unit_test(a_full_home_lets_the_janitor_in),
+		cmocka_unit_test(the_claim_waits_for_the_book),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
