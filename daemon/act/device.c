@@ -23,9 +23,10 @@
 
 #define SYSFS			"/sys/fs/terrace"
 #define CLAIM_TIMEOUT_MS	30000	/* a driver that hangs is none */
+#define CLAIM_AGAIN_S		10
 #define PHYSICAL_S		2	/* between two reports of drives that compress */
-#define CHEAP_SUMMARIES		4096	/* a tick, where they are mapped */
 #define HOME_FULL_PERMILLE	900	/* inside, as the kernel has it: nothing more goes there */
+#define CHEAP_SUMMARIES		4096	/* a tick, where they are mapped */
 #define KEPT_FILES		96u
 #define DEAR_SUMMARIES		64	/* … where they are not */
 
@@ -52,7 +53,7 @@ struct device {
 	unsigned int major, minor;
 	uint64_t last_writes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t last_ios, last_sectors;
-	time_t next_physical;
+	time_t next_physical, next_claim;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
 	struct terrace_region regions[DEAR_SUMMARIES];
 	struct kept kept[KEPT_FILES];
@@ -183,8 +184,8 @@ static uint32_t kind_of(const char *name)
 static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64_t *reads,
 		     uint64_t *writes)
 {
-	char name[48], line[64];
 	uint64_t limit, used;
+	char name[48], line[64];
 	int err;
 
 #define WORD(what) (snprintf(name, sizeof(name), "tier%u/" what, t), name)
@@ -207,10 +208,10 @@ static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64
 	out->missing = !strcmp(line, "yes");
 	if (out->kind == TERRACE_KIND_SHELVES)
 		number(d, WORD("free_shelves"), &out->free_shelves);
-#undef WORD
 	if (out->kind == TERRACE_KIND_HOME && !number(d, WORD("physical_limit"), &limit) &&
 	    !number(d, WORD("physical_used"), &used))
 		out->full = limit && used * 1000 >= limit * HOME_FULL_PERMILLE;
+#undef WORD
 	return err;
 }
 
@@ -396,10 +397,14 @@ static int device_claim(struct port *port, bool on)
 {
 	struct device *d = device_of(port);
 	struct terrace_claim claim = { .timeout_ms = CLAIM_TIMEOUT_MS };
+	struct timespec now;
 	int err;
 
-	if (on == d->claimed)
+	/* The kernel ends the claim of one that has hung for too long, and so it is made again now and then. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (on == d->claimed && (!on || now.tv_sec < d->next_claim))
 		return 0;
+	d->next_claim = now.tv_sec + CLAIM_AGAIN_S;
 	err = (on ? ioctl(d->fd, TERRACE_IOC_CLAIM, &claim) : ioctl(d->fd, TERRACE_IOC_RELEASE)) ? -errno : 0;
 	d->claimed = on && !err;
 	return err == -ENOTTY ? -EOPNOTSUPP : err;
