@@ -17,6 +17,7 @@
 #define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
 #define FILL_BELOW_LOW	0.9
 #define JANITOR_MARGIN	0.01	/* start below the kernel's own mark when it cannot be kept out */
+#define JANITOR_STEP	0.001	/* of its mark */
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -214,10 +215,10 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	enum heat_kind heat = e->c.heat;
 	uint32_t cache = e->c.cache_blocks;
 
-	e->c = *c;
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		if (e->c.endurance[t].drive_writes_per_day <= 0)
 			endurance_rested(&e->endurance[t], &c->endurance[t]);
+	e->c = *c;
 	/* What sized the memory and the files at the start. */
 	e->c.tuning.ralt = ralt;
 	e->c.tuning.shards = shards;
@@ -240,9 +241,9 @@ static bool janitor_is_needed(const struct engine *e)
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
 		const struct port_tier *tier = &e->state.tier[t];
 
-		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
 		if (tier->kind == TERRACE_KIND_HOME && !tier->missing && tier->full)
 			return true;
+		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
 		    tier->free_shelves < 4 + tier->blocks / SHELF_BLOCKS / 16)
 			return true;
 	}
@@ -285,11 +286,19 @@ static void claim(struct engine *e)
 	e->claimed = want && !err;
 }
 
-/* Fills that are watched: a tier smaller than 100 blocks has no per cent to spare. */
+/*
+ * Fills that are watched: a tier smaller than 100 blocks has no per cent to spare.  Where room is the janitor's alone
+ * promotions go on until it begins, or they would wait for writes to do that: a little beyond, for it counts in parts per
+ * thousand.
+ */
 static struct watermark_tunables marks(const struct engine *e)
 {
 	struct watermark_tunables t = e->c.tuning.watermark;
 
+	if (!governor_allows_down(&e->governor)) {
+		t.high += JANITOR_STEP;
+		return t;
+	}
 	if (!e->claimed && t.low > 2 * JANITOR_MARGIN) {
 		t.high -= JANITOR_MARGIN;
 		t.low -= JANITOR_MARGIN;

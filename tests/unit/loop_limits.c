@@ -136,6 +136,36 @@ static void the_claim_waits_for_the_book(void **state)
 	sim_remove(s);
 }
 
+/*
+ * Demotions rest and room is the janitor's: it begins at the mark, and up to there blocks come up.  Below would be a
+ * gap in which nobody makes room and nothing comes up.
+ */
+static void promotions_go_on_up_to_the_janitors_mark(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.tuning.governor.epoch_ops = 1000000;
+	sim_open(s);
+	for (uint64_t b = 0; s->v.fast_used < FAST * 0.975; b++)
+		if (b % 16)
+			volume_write(&s->v, b);
+	s->e.governor.down = (struct governor_side){ .reason = GOVERNOR_COSTLY, .rest = 64 };
+	/* Hot are 1024 blocks that lie below. */
+	for (int i = 0; i < 60000; i++) {
+		sim_access(s, prng_below(&s->prng, 1024) * 16, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_false(governor_allows_down(&s->e.governor));
+	assert_false(s->claimed);
+	assert_true(s->e.stats.promoted_by_flush > 30);
+	/* It is the janitor's turn: its mark is in parts per thousand. */
+	assert_true(s->v.fast_used * 1000 / FAST >= 980);
+	assert_in_range(s->v.fast_used, 0, FAST * 985 / 1000);
+	sim_remove(s);
+}
+
 static struct port_wear told_wear;
 
 static bool sim_wear(struct health *health, uint32_t tier, struct port_wear *out)
@@ -423,6 +453,7 @@ int main(void)
 		cmocka_unit_test(a_new_limit_begins_with_a_full_bank),
 		cmocka_unit_test(a_full_home_lets_the_janitor_in),
 		cmocka_unit_test(the_claim_waits_for_the_book),
+		cmocka_unit_test(promotions_go_on_up_to_the_janitors_mark),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
