@@ -156,12 +156,12 @@ static void go_on(struct engine *e)
 static void flush(struct engine *e)
 {
 	static struct batch b;
-	const struct flush_tunables *t = &e->c.tuning.flush;
 	enum flush_verdict verdict;
 	uint32_t done;
 
 	gather(e, &b);
-	verdict = flush_decide(t, t->run_blocks, b.nr);
+	/* No more can be hot than the cache holds. */
+	verdict = flush_decide(&e->c.tuning.flush, e->cache.limit, b.nr);
 	e->stats.flushes++;
 	e->stats.flushes_kept += verdict == FLUSH_KEEP;
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;

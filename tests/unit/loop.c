@@ -33,6 +33,20 @@ static void hot_blocks_come_up(void **state)
 	sim_remove(s);
 }
 
+/* A promotion cache that holds less than a run's hot share is judged by its own size. */
+static void hot_blocks_come_up_through_a_small_cache(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.cache_blocks = 64;
+	sim_open(s);
+	sim_hotspot(s, 60000, 4096, 0.95, 0);
+	print_message("promoted by flush: %llu\n", (unsigned long long)s->e.stats.promoted_by_flush);
+	assert_true(s->e.stats.promoted_by_flush > 1000);
+	sim_remove(s);
+}
+
 /* The same where the sense does not say where reads went: the book's masks do. */
 static void masks_tell_slow_reads(void **state)
 {
@@ -621,6 +635,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
+		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
 		cmocka_unit_test(masks_tell_slow_reads),
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),
