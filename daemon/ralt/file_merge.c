@@ -157,7 +157,10 @@ int job_begin_complete(struct ralt *r, bool fresh)
 	return begin(r, true);
 }
 
-/* After opening: counts every record once, so that the sample is complete again. */
+/*
+ * After opening: counts every record once, so that the sample is complete again.  Accesses meanwhile go into the new
+ * sample as well, those before must be in the runs.
+ */
 int job_begin_census(struct ralt *r)
 {
 	struct level_run runs[RALT_RUNS_MAX];
@@ -345,21 +348,41 @@ static bool eviction_due(const struct ralt *r)
 	return r->tune.census.stale > t->evict_share * limit;
 }
 
-int ralt_work(struct ralt *r, uint64_t records)
+/* A run that was damaged has ended the count: it begins anew without it. */
+static int begin_census_again(struct ralt *r)
+{
+	int err = store_flush(r);
+
+	if (!err && r->run_count)
+		return job_begin_census(r);
+	if (!err) {
+		r->sample_complete = true;
+		r->tune.census = sample_census(&r->sample, &r->judge);
+	}
+	return err;
+}
+
+static int begin_due(struct ralt *r)
 {
 	int err;
 
-	if (!r->job.active) {
-		if (eviction_due(r)) {
-			err = store_flush(r);
-			if (!err && r->run_count)
-				err = job_begin_complete(r, false);
-		} else {
-			err = job_begin_planned(r);
-		}
-		if (err || !r->job.active)
-			return err;
-	}
-	err = job_step(r, records);
+	if (!r->sample_complete && r->accesses >= r->next_census)
+		return begin_census_again(r);
+	if (!eviction_due(r))
+		return job_begin_planned(r);
+	err = store_flush(r);
+	return err || !r->run_count ? err : job_begin_complete(r, false);
+}
+
+int ralt_work(struct ralt *r, uint64_t records)
+{
+	int err = r->job.active ? 0 : begin_due(r);
+
+	if (!err && !r->job.active)
+		return 0;
+	if (!err)
+		err = job_step(r, records);
+	if (err < 0 && !r->sample_complete)
+		r->next_census = r->accesses + r->sizes.tick_accesses;
 	return err < 0 ? err : 1;
 }

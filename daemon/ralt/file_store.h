@@ -64,6 +64,7 @@ struct ralt {
 	struct sample sample;
 	void *sample_memory;
 	bool sample_complete;	/* clear until all runs were counted after opening */
+	uint64_t next_census;	/* accesses at which that is tried again, after an error */
 	double *scratch;
 
 	struct merge_job job;
