@@ -72,6 +72,7 @@ struct plan {
 	uint64_t region;
 	enum why why;
 	enum terrace_move_mode mode;
+	uint32_t tier_up;		/* set when it is given */
 	struct upmask up, fast, slow;
 	struct upmask spare;	/* fast, and would be in `up`, were they not banned: see fill_move() */
 	uint32_t goes_down, goes_up, retained;
@@ -151,7 +152,7 @@ struct engine {
 	uint64_t ticks;
 	struct prng prng;
 
-	uint32_t up, down;		/* tiers that moves go between */
+	uint32_t up, down;		/* tiers that moves go between: the fastest of slots, the first that is none */
 	uint64_t fast_blocks, fast_used;
 	const char *idle_because;	/* no moves at all, and why; NULL: they go on */
 	uint64_t room_again_ns;		/* until then nothing goes down: there was no room for it */
@@ -212,6 +213,7 @@ struct engine {
 	struct terrace_move batch[64];
 	uint32_t batched;
 	uint64_t leaving, coming;	/* blocks of orders under way */
+	uint64_t coming_to[TERRACE_MAX_RESULT_TIERS];
 	uint64_t complained_ns, heat_told_ns;	/* when trouble was last told */
 	int save_error;
 

@@ -68,7 +68,9 @@ static double down_bytes(const struct plan *p)
 
 static int afford(struct engine *e, const struct plan *p)
 {
-	if (!endurance_allows(&e->endurance[e->up], &e->c.endurance[e->up], p->write_up) ||
+	uint32_t up = p->tier_up;
+
+	if (!endurance_allows(&e->endurance[up], &e->c.endurance[up], p->write_up) ||
 	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down)) {
 		e->stats.held_by_endurance++;
 		return -EDQUOT;
@@ -81,7 +83,7 @@ static int afford(struct engine *e, const struct plan *p)
 		e->stats.held_by_budget++;
 		return -EAGAIN;
 	}
-	if (!budget_take(&e->budget[e->up], &e->c.budget[e->up], up_bytes(p))) {
+	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {
 		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);
 		e->stats.held_by_budget++;
 		return -EAGAIN;
@@ -93,10 +95,10 @@ static int afford(struct engine *e, const struct plan *p)
 static void settle(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
 	double down = r ? (double)(r->read_bytes[e->down] + r->written_bytes[e->down]) : 0;
-	double up = r ? (double)(r->read_bytes[e->up] + r->written_bytes[e->up]) : 0;
+	double up = r ? (double)(r->read_bytes[p->tier_up] + r->written_bytes[p->tier_up]) : 0;
 
 	budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), down);
-	budget_settle(&e->budget[e->up], &e->c.budget[e->up], up_bytes(p), up);
+	budget_settle(&e->budget[p->tier_up], &e->c.budget[p->tier_up], up_bytes(p), up);
 }
 
 /* ---- giving ------------------------------------------------------------------------ */
@@ -123,8 +125,7 @@ static void fill_move(const struct engine *e, const struct plan *p, struct terra
 	memset(m, 0, sizeof(*m));
 	m->region = p->region;
 	m->mode = (uint8_t)p->mode;
-	/* Where loose blocks are packed the fast ones stay: on whichever fast tier they are. */
-	m->tier_up = (uint8_t)(p->why == WHY_LOOSE ? e->down - 1 : e->up);
+	m->tier_up = (uint8_t)p->tier_up;
 	/*
 	 * What is banned is sent as if it were to stay: the kernel's marks are exact, and a write lifts them at once, of
 	 * which this hears later or, where writes are sampled, never.
@@ -146,6 +147,7 @@ static void take_slot(struct engine *e, struct order *o, const struct plan *plan
 	e->under_way++;
 	e->leaving += plan->goes_down;
 	e->coming += plan->goes_up;
+	e->coming_to[plan->tier_up] += plan->goes_up;
 	e->stats.orders[plan->why]++;
 }
 
@@ -154,6 +156,7 @@ static void free_order(struct engine *e, struct order *o)
 	e->under_way--;
 	e->leaving -= o->plan.goes_down;
 	e->coming -= o->plan.goes_up;
+	e->coming_to[o->plan.tier_up] -= o->plan.goes_up;
 	o->cookie = 0;
 }
 
@@ -168,8 +171,40 @@ static void debug(struct engine *e, uint64_t decision)
 	engine_log(e, ENGINE_DEBUG, "%s", line);
 }
 
-int orders_give(struct engine *e, const struct plan *plan)
+static uint64_t room_of(const struct engine *e, uint32_t t)
 {
+	const struct port_tier *tier = &e->state.tier[t];
+	uint64_t most = (uint64_t)((double)tier->blocks * e->c.tuning.watermark.high);
+	uint64_t used = tier->used_blocks + e->coming_to[t];
+
+	return !tier->missing && used < most ? most - used : 0;
+}
+
+/*
+ * Raised to the fastest tier with room, else to where most is: writes fill the first of them before the next.  In other
+ * orders what is fast stays on whichever fast tier it is.
+ */
+static uint32_t tier_up(const struct engine *e, const struct plan *p)
+{
+	uint32_t best = 0, t;
+
+	if (p->mode != TERRACE_MOVE_RAISE) {
+		for (t = e->down - 1; t && e->state.tier[t].missing;)
+			t--;
+		return t;
+	}
+	for (t = 0; t < e->down; t++) {
+		if (room_of(e, t) >= p->goes_up)
+			return t;
+		if (room_of(e, t) > room_of(e, best))
+			best = t;
+	}
+	return best;
+}
+
+int orders_give(struct engine *e, const struct plan *asked)
+{
+	struct plan given = *asked, *plan = &given;
 	struct order *o;
 	int err;
 
@@ -181,6 +216,7 @@ int orders_give(struct engine *e, const struct plan *plan)
 	o = free_slot(e);
 	if (!o)
 		return -EBUSY;
+	plan->tier_up = tier_up(e, plan);
 	err = afford(e, plan);
 	if (err)
 		return err;

@@ -33,6 +33,24 @@ static void hot_blocks_come_up(void **state)
 	sim_remove(s);
 }
 
+/* Of two fast tiers writes have filled the first: blocks come up to the second. */
+static void a_full_first_tier_does_not_end_promotions(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->top = FAST / 4;
+	sim_open(s);
+	for (uint64_t b = 0; s->v.fast_used < s->top; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_hotspot(s, 60000, 4096, 0.95, 0);
+	assert_true(s->e.stats.promoted_by_flush > 1000);
+	assert_int_equal(s->to_full, 0);
+	assert_true(s->e.stats.written_bytes[1] > 1000 * 4096);
+	assert_int_equal(s->e.coming_to[0] + s->e.coming_to[1], s->e.coming);
+	sim_remove(s);
+}
+
 /* A promotion cache that holds less than a run's hot share is judged by its own size. */
 static void hot_blocks_come_up_through_a_small_cache(void **state)
 {
@@ -636,6 +654,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
+		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(masks_tell_slow_reads),
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),

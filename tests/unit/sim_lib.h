@@ -47,6 +47,8 @@ struct sim {
 	uint64_t sampled;	/* reads for samples, counted with all others */
 	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
+	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
+	uint32_t to_full;	/* raises to it that found no room */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
 	const char *slow_class;
 	uint64_t asked[8];
@@ -91,6 +93,17 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
 	snprintf(out->tier[1].class, sizeof(out->tier[1].class), "%s", s->slow_class);
+	if (s->top) {
+		uint64_t used = s->v.fast_used < s->top ? s->v.fast_used : s->top;
+
+		out->nr_tiers = 3;
+		out->tier[2] = out->tier[1];
+		out->tier[1] = out->tier[0];
+		out->tier[0].blocks = s->top;
+		out->tier[0].used_blocks = used;
+		out->tier[1].blocks -= s->top;
+		out->tier[1].used_blocks -= used;
+	}
 	if (s->home_full) {
 		out->nr_tiers = 3;
 		out->tier[2] = out->tier[1];
@@ -246,6 +259,7 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 {
 	double written = s->v.slow_written, read = s->v.slow_read;
 	uint64_t promoted = s->v.promoted, demoted = s->v.demoted, dropped = s->v.dropped;
+	uint32_t low = s->top ? 2 : 1;
 	struct upmask up, dead;
 	struct upmask_input in;
 
@@ -263,19 +277,19 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	r->up = (uint32_t)(s->v.promoted - promoted);
 	r->down = (uint32_t)(s->v.demoted - demoted);
 	r->dropped = (uint32_t)(s->v.dropped - dropped);
-	r->written_bytes[0] = r->up * 4096ull;
-	r->written_bytes[1] = (uint64_t)((s->v.slow_written - written) * 4096);
+	r->written_bytes[m->tier_up] = r->up * 4096ull;
+	r->written_bytes[low] = (uint64_t)((s->v.slow_written - written) * 4096);
 	/* A raise finds its blocks in the promotion cache. */
-	r->read_bytes[1] = m->mode == TERRACE_MOVE_RAISE ? 0 : (uint64_t)((s->v.slow_read - read) * 4096);
+	r->read_bytes[low] = m->mode == TERRACE_MOVE_RAISE ? 0 : (uint64_t)((s->v.slow_read - read) * 4096);
 	if (m->mode == TERRACE_MOVE_MERGE && m->region < 64) {
 		uint32_t loose = sim_loose(s, m->region, NULL);
 
 		r->down += loose;
-		r->read_bytes[1] += loose * 4096ull;
-		r->written_bytes[1] += loose * 2048ull;
+		r->read_bytes[low] += loose * 4096ull;
+		r->written_bytes[low] += loose * 2048ull;
 		s->loose[m->region] = 0;
 	}
-	r->packed_bytes = r->written_bytes[1];
+	r->packed_bytes = r->written_bytes[low];
 }
 
 static int sim_results(struct port *port, struct terrace_result *out, uint32_t most)
@@ -293,7 +307,11 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 			.cookie = s->queue[n].cookie, .region = s->queue[n].region, .mode = s->queue[n].mode,
 			.status = TERRACE_RESULT_DONE, .bad_block = ~0ull,
 		};
-		if (s->no_room) {
+		if (s->top && !s->queue[n].tier_up && s->v.fast_used >= s->top && s->queue[n].mode == TERRACE_MOVE_RAISE) {
+			s->to_full++;
+			out[n].status = TERRACE_RESULT_NO_ROOM;
+			out[n].error = -ENOSPC;
+		} else if (s->no_room) {
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
 		} else if (s->order_error) {
