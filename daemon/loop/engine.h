@@ -30,6 +30,7 @@
 #define ENGINE_DECISIONS	256u	/* kept for `explain` */
 #define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
+#define ENGINE_COLD		4096u	/* ranges whose heat is to be forgotten */
 
 enum why {
 	WHY_ROOM,		/* the fast tier is full */
@@ -132,6 +133,7 @@ struct engine_stats {
 	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
 	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
+	uint64_t heat_left;		/* discarded blocks whose heat was left to fade: too many ranges at once */
 	uint64_t promoted_dead;
 	uint64_t retained_dead;
 	uint64_t not_retained_dead;	/* hot, but sent down because they were banned */
@@ -169,6 +171,9 @@ struct engine {
 	bool held;			/* of which limits held some back */
 	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
 	uint32_t nr_heirs;
+	struct ralt_range cold[ENGINE_COLD];	/* discarded, still to be forgotten */
+	uint32_t nr_cold;
+	uint64_t forgot_ns;		/* when that was last done */
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
@@ -265,6 +270,9 @@ void engine_unpin(struct engine *e, uint64_t block, uint64_t nr);
 
 /* Why no block moves at all now; NULL: nothing keeps them. */
 const char *engine_still(const struct engine *e);
+
+/* What lay there is no more: its heat is forgotten, soon and together with others. */
+void engine_forget(struct engine *e, uint64_t block, uint64_t nr);
 
 /* A dead file's: how many of them orders raise all the same is counted.  @yes: false: they are in use again. */
 void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);

@@ -4,13 +4,19 @@
  *
  * The ghost cache and the heat see every access that the sense gives; the promotion cache
  * sees reads that a slow tier served.
+ *
+ * Heat of what is discarded is forgotten once a second, all ranges together.  So accesses that come after a discard, but
+ * before that, go with it: less than a second's.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "loop/engine.h"
 
 #define DRAIN_MOST	65536	/* accesses a tick */
-#define DISCARD_BLOCKS	1024	/* shorter ones are not worth a durable generation */
+#define FORGET_NS	1000000000ull	/* between two times, each of which is made durable */
+#define LEAST_BLOCKS	16	/* shorter ranges are left to fade ... */
+#define LARGE_BLOCKS	1024	/* ... and those up to this where many wait */
 
 static uint32_t slow_sampling(const struct engine *e)
 {
@@ -53,6 +59,40 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 		slow_read(e, block);
 }
 
+void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
+{
+	struct ralt_range *last = e->nr_cold ? &e->cold[e->nr_cold - 1] : NULL;
+
+	/* A large discard comes in pieces. */
+	if (last && block <= last->first + last->count && last->first <= block) {
+		if (block + nr > last->first + last->count)
+			last->count = block + nr - last->first;
+		return;
+	}
+	if (last && last->count < LEAST_BLOCKS)
+		e->nr_cold--;
+	if (e->nr_cold == ENGINE_COLD || (e->nr_cold >= ENGINE_COLD / 2 && nr < LARGE_BLOCKS)) {
+		e->stats.heat_left += nr;
+		return;
+	}
+	e->cold[e->nr_cold++] = (struct ralt_range){ block, nr };
+}
+
+/* What does not fit into RALT's list of forgotten ranges waits until merges have emptied it. */
+static void forget(struct engine *e)
+{
+	uint32_t done;
+
+	if (!e->nr_cold || (e->forgot_ns && e->now_ns - e->forgot_ns < FORGET_NS))
+		return;
+	if (e->cold[e->nr_cold - 1].count < LEAST_BLOCKS && !--e->nr_cold)
+		return;
+	e->forgot_ns = e->now_ns;
+	done = warmth_forget_some(&e->warmth, e->cold, e->nr_cold);
+	e->nr_cold -= done;
+	memmove(e->cold, e->cold + done, e->nr_cold * sizeof(e->cold[0]));
+}
+
 static void hear_one(void *ctx, const struct port_access *a)
 {
 	struct engine *e = ctx;
@@ -62,8 +102,7 @@ static void hear_one(void *ctx, const struct port_access *a)
 		return;
 	if (a->op == PORT_DISCARD) {
 		engine_dead(e, a->block, a->count, false);
-		if (a->count >= DISCARD_BLOCKS)
-			warmth_forget(&e->warmth, a->block, a->count);
+		engine_forget(e, a->block, a->count);
 		return;
 	}
 	if (a->op == PORT_WRITE && (e->dead->nr || e->banned->nr))
@@ -80,6 +119,7 @@ int hear(struct engine *e)
 	if (!e->senses)
 		return 0;
 	got = e->port->ops->drain(e->port, DRAIN_MOST, hear_one, e);
+	forget(e);
 	if (e->warmth.errors != errors && !errors)
 		engine_log(e, ENGINE_WARNING, "the heat store cannot be written (error %d): heat of a restart may be lost, moves go on",
 			   -e->warmth.last_error);

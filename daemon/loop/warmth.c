@@ -133,6 +133,22 @@ void warmth_forget(struct warmth *w, uint64_t first, uint64_t count)
 	}
 }
 
+uint32_t warmth_forget_some(struct warmth *w, const struct ralt_range *range, uint32_t nr)
+{
+	if (w->kind != HEAT_RALT) {
+		for (uint32_t i = 0; i < nr; i++)
+			warmth_forget(w, range[i].first, range[i].count);
+		return nr;
+	}
+	if (nr > ralt_forget_room(w->ralt))
+		nr = ralt_forget_room(w->ralt);
+	if (!nr)
+		return 0;
+	w->last_error = ralt_forget(w->ralt, range, nr);
+	w->errors += w->last_error != 0;
+	return nr;
+}
+
 bool warmth_hot(const struct warmth *w, uint64_t block)
 {
 	if (w->kind == HEAT_CLOCK)

@@ -52,6 +52,8 @@ void warmth_close(struct warmth *w);
 
 void warmth_touch(struct warmth *w, uint64_t block);
 void warmth_forget(struct warmth *w, uint64_t first, uint64_t count);
+/* Those that can be forgotten now without waiting for much; returns how many, from the first on. */
+uint32_t warmth_forget_some(struct warmth *w, const struct ralt_range *range, uint32_t nr);
 bool warmth_hot(const struct warmth *w, uint64_t block);
 /* How many of a range are in the hot set, exactly; not those that only fill the fast tier beyond it. */
 uint64_t warmth_hot_set(struct warmth *w, uint64_t first, uint64_t count);

@@ -281,6 +281,14 @@ static int add_range(struct ralt *r, const struct ralt_range *range)
 	return forget_add(&r->forget, range->first, end, r->generation);
 }
 
+uint32_t ralt_forget_room(const struct ralt *r)
+{
+	size_t room = r->forget.limit > r->forget.count ? r->forget.limit - r->forget.count : 0;
+
+	/* Each may split one that is there: two more. */
+	return (uint32_t)(room / 2);
+}
+
 int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count)
 {
 	int err = 0;

@@ -348,6 +348,15 @@ static bool eviction_due(const struct ralt *r)
 	return r->tune.census.stale > t->evict_share * limit;
 }
 
+/* Forgotten ranges leave when all that was written before them has been rewritten: long before there is no room for more. */
+static bool purge_due(struct ralt *r)
+{
+	if (r->forget.count <= r->forget.limit / 2)
+		return false;
+	purge_forgotten(r);
+	return r->forget.count > r->forget.limit / 2;
+}
+
 /* A run that was damaged has ended the count: it begins anew without it. */
 static int begin_census_again(struct ralt *r)
 {
@@ -368,7 +377,7 @@ static int begin_due(struct ralt *r)
 
 	if (!r->sample_complete && r->accesses >= r->next_census)
 		return begin_census_again(r);
-	if (!eviction_due(r))
+	if (!eviction_due(r) && !purge_due(r))
 		return job_begin_planned(r);
 	err = store_flush(r);
 	return err || !r->run_count ? err : job_begin_complete(r, false);

@@ -108,8 +108,14 @@ int ralt_work(struct ralt *r, uint64_t records);
 /* Writes the buffer out now. */
 int ralt_flush(struct ralt *r);
 
-/* Durable when it returns 0.  All ranges share one new generation. */
+/*
+ * Durable when it returns 0.  All ranges share one new generation.  More than there is room for, or the last generation,
+ * take a merge of everything at once.
+ */
 int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count);
+
+/* So many ranges can be forgotten without that.  ralt_work() makes room again. */
+uint32_t ralt_forget_room(const struct ralt *r);
 
 /* From filters in memory: false positives of about 1 in 14,000 and run, no false negatives. */
 bool ralt_is_hot(const struct ralt *r, uint64_t block);

@@ -389,12 +389,69 @@ static void discards_take_the_heat_away(void **state)
 				assert_int_equal(sim_tick(s), 0);
 		}
 		assert_true(warmth_hot(&s->e.warmth, 100));
-		s->heard[s->nr_heard++] = (struct port_access){ .block = 0, .count = 1024, .op = PORT_DISCARD };
+		s->heard[s->nr_heard++] = (struct port_access){ .block = 0, .count = 512, .op = PORT_DISCARD };
 		assert_int_equal(sim_tick(s), 0);
 		for (uint64_t b = 0; b < 512; b++)
 			assert_false(warmth_hot(&s->e.warmth, b));
 		sim_remove(s);
 	}
+}
+
+/*
+ * Thousands of discards in a tick are made durable together, and the list of them never has to be emptied at once:
+ * each commit is two fsyncs, and a merge of everything takes minutes where there is much.
+ */
+static void many_discards_cost_one_commit(void **state)
+{
+	struct sim *s = sim_create(4096 * 1024, FAST);
+	uint32_t generation;
+	double hot = 0;
+
+	(void)state;
+	sim_open(s);
+	for (int i = 0; i < 40000; i++) {
+		sim_access(s, (uint64_t)(i % 2000) * 2048 + 5, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (uint64_t i = 0; i < 2000; i++)
+		hot += warmth_hot(&s->e.warmth, i * 2048 + 5);
+	assert_true(hot > 1500);
+	for (uint64_t round = 0; round < 3; round++) {
+		for (uint64_t i = 0; i < 2000; i++)
+			s->heard[s->nr_heard++] = (struct port_access){
+				.block = i * 2048 + round % 2 * 600, .count = 512 - round, .op = PORT_DISCARD,
+			};
+		generation = ralt_generation(s->e.warmth.ralt);
+		assert_int_equal(sim_tick(s), 0);
+		assert_int_equal(ralt_generation(s->e.warmth.ralt), generation + 1);
+		for (int i = 0; i < 30; i++)
+			assert_int_equal(sim_tick(s), 0);
+		assert_int_equal(s->e.nr_cold, 0);
+	}
+	for (uint64_t i = 0; i < 2000; i++)
+		assert_false(warmth_hot(&s->e.warmth, i * 2048 + 5));
+	assert_int_equal(s->e.stats.heat_left, 0);
+	sim_remove(s);
+}
+
+/* Short discards heat nothing either, but are not worth remembering; pieces of a long one are one. */
+static void pieces_of_a_discard_are_one(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct ralt_stats st;
+
+	(void)state;
+	sim_open(s);
+	assert_int_equal(sim_tick(s), 0);
+	for (uint64_t b = 0; b < 4096; b += 8)
+		s->heard[s->nr_heard++] = (struct port_access){ .block = b, .count = 8, .op = PORT_DISCARD };
+	for (uint64_t b = 8192; b < 16384; b += 64)
+		s->heard[s->nr_heard++] = (struct port_access){ .block = b, .count = 8, .op = PORT_DISCARD };
+	assert_int_equal(sim_tick(s), 0);
+	ralt_stats(s->e.warmth.ralt, &st);
+	assert_int_equal(st.forgotten_ranges, 1);
+	sim_remove(s);
 }
 
 /* A state directory that takes no more bytes: told once, and moves go on. */
@@ -668,6 +725,8 @@ int main(void)
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
 		cmocka_unit_test(retuning_takes_effect),
 		cmocka_unit_test(discards_take_the_heat_away),
+		cmocka_unit_test(many_discards_cost_one_commit),
+		cmocka_unit_test(pieces_of_a_discard_are_one),
 		cmocka_unit_test(a_full_state_directory_costs_no_moves),
 		cmocka_unit_test(a_read_only_state_directory_costs_no_moves),
 		cmocka_unit_test(a_clock_that_jumps_does_no_harm),

@@ -263,6 +263,36 @@ static void endless_discards_are_bounded(void **state)
 	bench_exit(&b);
 }
 
+/* Room for forgotten ranges is made by steps, whether anything is accessed or not. */
+static void work_makes_room_for_discards(void **state)
+{
+	struct bench b;
+	struct prng p = { 4 };
+	struct ralt_stats before, after;
+
+	(void)state;
+	small(&b);
+	b.config.tunables.forget_ranges = 64;
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	finish_work(&b);
+	assert_int_equal(ralt_forget_room(b.r), 32);
+	ralt_stats(b.r, &before);
+	for (uint64_t i = 0; i < 100; i++) {
+		struct ralt_range r = { 200000 + 10 * i, 5 };
+
+		while (!ralt_forget_room(b.r))
+			assert_int_equal(ralt_work(b.r, 1000), 1);
+		assert_int_equal(ralt_forget(b.r, &r, 1), 0);
+	}
+	finish_work(&b);
+	ralt_stats(b.r, &after);
+	assert_true(ralt_forget_room(b.r) >= 16);
+	assert_in_range(after.merges - before.merges, 1, 6);
+	assert_true(hot_among(&b, 500) >= 95);
+	bench_exit(&b);
+}
+
 /* The limits on records and disk hold under a flood of one-time accesses. */
 static void disk_is_bounded(void **state)
 {
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test(hot_blocks_are_known_and_cold_ones_are_not),
 		cmocka_unit_test(forgotten_ranges_are_cold_at_once_and_stay_so),
 		cmocka_unit_test(endless_discards_are_bounded),
+		cmocka_unit_test(work_makes_room_for_discards),
 		cmocka_unit_test(disk_is_bounded),
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
