@@ -44,6 +44,17 @@ bool budget_take(struct budget *b, const struct budget_tunables *t, double bytes
 	return true;
 }
 
+void budget_charge(struct budget *b, const struct budget_tunables *t, double bytes)
+{
+	if (t->bytes_per_second > 0)
+		b->tokens -= bytes;
+}
+
+bool budget_is_spent(const struct budget *b, const struct budget_tunables *t)
+{
+	return t->bytes_per_second > 0 && b->tokens <= 0;
+}
+
 void budget_settle(struct budget *b, const struct budget_tunables *t, double taken, double used)
 {
 	if (b->under_way)

@@ -40,6 +40,11 @@ void budget_refill(struct budget *b, const struct budget_tunables *t, uint64_t n
 /* Takes one order of about @bytes; false: not now. */
 bool budget_take(struct budget *b, const struct budget_tunables *t, double bytes);
 
+/* What an order that was taken elsewhere did here. */
+void budget_charge(struct budget *b, const struct budget_tunables *t, double bytes);
+/* In debt: nothing is to be done here for a while. */
+bool budget_is_spent(const struct budget *b, const struct budget_tunables *t);
+
 /* An order that was taken has ended: it was @taken and came to @used bytes. */
 void budget_settle(struct budget *b, const struct budget_tunables *t, double taken, double used);
 

@@ -66,6 +66,15 @@ static double down_bytes(const struct plan *p)
 	return p->read_down + p->write_down;
 }
 
+/* What lies on further tiers is known when it has been read: they pay afterwards, and what might read more waits. */
+static bool others_are_spent(const struct engine *e, const struct plan *p)
+{
+	for (uint32_t t = p->mode == TERRACE_MOVE_RAISE ? e->down : 0; t < e->state.nr_tiers; t++)
+		if (t != p->tier_up && t != e->down && budget_is_spent(&e->budget[t], &e->c.budget[t]))
+			return true;
+	return false;
+}
+
 static int afford(struct engine *e, const struct plan *p)
 {
 	uint32_t up = p->tier_up;
@@ -79,7 +88,7 @@ static int afford(struct engine *e, const struct plan *p)
 		e->stats.held_by_room++;
 		return -EAGAIN;
 	}
-	if (!budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p))) {
+	if (others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p))) {
 		e->stats.held_by_budget++;
 		return -EAGAIN;
 	}
@@ -99,6 +108,9 @@ static void settle(struct engine *e, const struct plan *p, const struct terrace_
 
 	budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), down);
 	budget_settle(&e->budget[p->tier_up], &e->c.budget[p->tier_up], up_bytes(p), up);
+	for (uint32_t t = 0; r && t < e->state.nr_tiers; t++)
+		if (t != p->tier_up && t != e->down)
+			budget_charge(&e->budget[t], &e->c.budget[t], (double)(r->read_bytes[t] + r->written_bytes[t]));
 }
 
 /* ---- giving ------------------------------------------------------------------------ */

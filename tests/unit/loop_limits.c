@@ -24,6 +24,25 @@ static void bandwidth_is_kept(void **state)
 	sim_remove(s);
 }
 
+/* Of a tier that is neither the first nor the one that moves go to, too: raises read it. */
+static void bandwidth_of_further_tiers_is_kept(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double rate = 0.1e6;
+
+	(void)state;
+	s->deep = true;
+	s->c.budget[2].bytes_per_second = rate;
+	s->c.tuning.idle.boost = 1;
+	sim_open(s);
+	sim_hotspot(s, 40000, 4096, 0.95, 0);
+	assert_true(s->e.stats.read_bytes[2] > 1e6);
+	assert_true(s->e.stats.held_by_budget > 0);
+	/* Those of a tick that were admitted may leave a debt. */
+	assert_true((double)s->e.stats.read_bytes[2] < rate * ((double)s->e.ticks / 10 + 1) + 4e6);
+	sim_remove(s);
+}
+
 static void orders_in_flight_are_limited(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
@@ -447,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bandwidth_is_kept),
+		cmocka_unit_test(bandwidth_of_further_tiers_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
 		cmocka_unit_test(a_worn_fast_tier_still_empties),

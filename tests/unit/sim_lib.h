@@ -49,6 +49,7 @@ struct sim {
 	double slow_fill;	/* share of the slow tier in use */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
+	bool deep;		/* what is raised lies on a further tier, of shelves as well */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
 	const char *slow_class;
 	uint64_t asked[8];
@@ -93,6 +94,10 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
 	snprintf(out->tier[1].class, sizeof(out->tier[1].class), "%s", s->slow_class);
+	if (s->deep) {
+		out->nr_tiers = 3;
+		out->tier[2] = out->tier[1];
+	}
 	if (s->top) {
 		uint64_t used = s->v.fast_used < s->top ? s->v.fast_used : s->top;
 
@@ -289,6 +294,8 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 		r->written_bytes[low] += loose * 2048ull;
 		s->loose[m->region] = 0;
 	}
+	if (s->deep && m->mode == TERRACE_MOVE_RAISE)
+		r->read_bytes[2] = r->up * 4096ull;
 	r->packed_bytes = r->written_bytes[low];
 }
 
