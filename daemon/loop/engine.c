@@ -13,6 +13,7 @@
 #define WORK_TICKS	8	/* between calls of warmth_work() */
 #define SAVE_TICKS	600
 #define SHELF_BLOCKS	16384
+#define STILL_NS	1000000000ull	/* for so long the refusal of an order tells why nothing moves */
 #define TELL_NS		600000000000ull	/* between messages about the same trouble */
 #define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
 #define FILL_BELOW_LOW	0.9
@@ -343,12 +344,23 @@ const char *engine_still(const struct engine *e)
 		return e->idle_because;
 	if (e->now_ns < e->room_again_ns && !e->under_way)
 		return "the slow tier has no room";
+	if (e->refused && !e->under_way && e->now_ns - e->refused_ns < STILL_NS)
+		return e->refused;
 	/* Without room nothing goes up, either. */
 	if (!governor_allows_down(&e->governor) && (e->above || !governor_allows_up(&e->governor)))
 		return governor_reason_text(e->governor.down.reason);
 	if (e->vain_ticks && e->above && !e->under_way)
 		return "all that is looked at on the fast tier is hot";
 	return e->rests && !limits_idle(e) ? governor_reason_text(GOVERNOR_NO_SKEW) : NULL;
+}
+
+const char *engine_promotions(const struct engine *e)
+{
+	if (!e->senses)
+		return "no sense of single blocks: nothing is promoted";
+	if (governor_allows_up(&e->governor) && !hear_skewed(e))
+		return "nothing is promoted: the load shows no skew, or too little of it has been seen";
+	return governor_reason_text(e->governor.up.reason);
 }
 
 /*

@@ -217,6 +217,8 @@ struct engine {
 	uint64_t cookies;
 	struct terrace_move batch[64];
 	uint32_t batched;
+	const char *refused;		/* why the last order that a limit held back was; NULL: the last one was given */
+	uint64_t refused_ns;
 	uint64_t leaving, coming;	/* blocks of orders under way */
 	uint64_t coming_to[TERRACE_MAX_RESULT_TIERS];
 	uint64_t complained_ns, heat_told_ns;	/* when trouble was last told */
@@ -270,6 +272,8 @@ void engine_unpin(struct engine *e, uint64_t block, uint64_t nr);
 
 /* Why no block moves at all now; NULL: nothing keeps them. */
 const char *engine_still(const struct engine *e);
+/* What promotions are about: that they go on, or why not. */
+const char *engine_promotions(const struct engine *e);
 
 /* What lay there is no more: its heat is forgotten, soon and together with others. */
 void engine_forget(struct engine *e, uint64_t block, uint64_t nr);

@@ -75,28 +75,39 @@ static bool others_are_spent(const struct engine *e, const struct plan *p)
 	return false;
 }
 
+static int refuse(struct engine *e, const char *why, uint64_t *count, int err)
+{
+	e->refused = why;
+	e->refused_ns = e->now_ns;
+	++*count;
+	return err;
+}
+
+static const char *no_bandwidth(const struct engine *e)
+{
+	return e->brake.share < 1 ? "moves slow users down: the brake holds them back (brake.tolerance)" :
+				    "the bandwidth that moves may take is used up for now (budget.bytes_per_second)";
+}
+
 static int afford(struct engine *e, const struct plan *p)
 {
 	uint32_t up = p->tier_up;
 
 	if (!endurance_allows(&e->endurance[up], &e->c.endurance[up], p->write_up) ||
-	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down)) {
-		e->stats.held_by_endurance++;
-		return -EDQUOT;
-	}
+	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down))
+		return refuse(e, "what may be written to a drive is used up for now (endurance.drive_writes_per_day)",
+			      &e->stats.held_by_endurance, -EDQUOT);
 	if (p->mode != TERRACE_MOVE_RAISE && e->now_ns < e->room_again_ns) {
 		e->stats.held_by_room++;
 		return -EAGAIN;
 	}
-	if (others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p))) {
-		e->stats.held_by_budget++;
-		return -EAGAIN;
-	}
+	if (others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p)))
+		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
 	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {
 		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);
-		e->stats.held_by_budget++;
-		return -EAGAIN;
+		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
 	}
+	e->refused = NULL;
 	return 0;
 }
 

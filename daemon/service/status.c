@@ -100,8 +100,9 @@ static struct json_object *limits_json(const struct engine *e)
 	number(o, "held_by_endurance", e->stats.held_by_endurance);
 	number(o, "held_by_governor", e->stats.held_by_governor);
 	number(o, "held_by_room", e->stats.held_by_room);
-	text(o, "promotions", governor_reason_text(g->up.reason));
+	text(o, "promotions", engine_promotions(e));
 	text(o, "demotions", governor_reason_text(g->down.reason));
+	flag(o, "skewed", e->senses && hear_skewed(e));
 	flag(o, "promotions_allowed", governor_allows_up(g));
 	flag(o, "demotions_allowed", governor_allows_down(g));
 	number(o, "epochs_judged", g->epochs);
@@ -338,7 +339,7 @@ static struct json_object *block_json(struct driver *d, uint64_t block)
 
 struct json_object *explain_json(struct service *s, const char *what)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array(), *still = json_object_new_object();
 	const char *block = what ? strchr(what, ' ') : NULL;
 	size_t bytes = block ? (size_t)(block - what) : what ? strlen(what) : 0;
 
@@ -348,9 +349,11 @@ struct json_object *explain_json(struct service *s, const char *what)
 		if (!d->port || (bytes && (strncmp(what, d->name, bytes) || d->name[bytes])))
 			continue;
 		explain_volume(d, list);
+		text(still, d->name, engine_still(&d->engine));
 		if (block && d->engine.senses)
 			json_object_object_add(o, "heat", block_json(d, strtoull(block + 1, NULL, 10)));
 	}
+	json_object_object_add(o, "nothing_moves_because", still);
 	json_object_object_add(o, "decisions", list);
 	return o;
 }

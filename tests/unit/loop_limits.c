@@ -24,6 +24,33 @@ static void bandwidth_is_kept(void **state)
 	sim_remove(s);
 }
 
+/* While orders wait for bandwidth that is why nothing moves; and without skew nothing goes up. */
+static void the_status_names_the_limit(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t].bytes_per_second = 1e4;
+	s->c.tuning.idle.boost = 1;
+	sim_open(s);
+	assert_int_equal(sim_tick(s), 0);
+	assert_null(engine_still(&s->e));
+	assert_non_null(strstr(engine_promotions(&s->e), "no skew"));
+	sim_hotspot(s, 40000, 2048, 0.8, 0.5);
+	assert_true(s->e.stats.held_by_budget > 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sim_tick(s), 0);
+	assert_int_equal(s->e.under_way, 0);
+	assert_non_null(strstr(engine_still(&s->e), "budget.bytes_per_second"));
+	assert_true(hear_skewed(&s->e));
+	assert_string_equal(engine_promotions(&s->e), "moves repay");
+	s->e.brake.share = 0.5;
+	sim_tick(s);
+	assert_non_null(strstr(engine_still(&s->e), "brake.tolerance"));
+	sim_remove(s);
+}
+
 /* Of a tier that is neither the first nor the one that moves go to, too: raises read it. */
 static void bandwidth_of_further_tiers_is_kept(void **state)
 {
@@ -68,6 +95,9 @@ static void endurance_ends_moves(void **state)
 	assert_true(s->e.stats.held_by_endurance > 0);
 	assert_true((double)s->e.stats.written_bytes[1] <= 0.02 * BLOCKS * 4096 * 1.2);
 	assert_true(s->e.stats.written_bytes[1] > 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sim_tick(s), 0);
+	assert_non_null(strstr(engine_still(&s->e), "endurance.drive_writes_per_day"));
 	engine_close(&s->e);
 	/* A restart does not fill the bank. */
 	sim_open(s);
@@ -466,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bandwidth_is_kept),
+		cmocka_unit_test(the_status_names_the_limit),
 		cmocka_unit_test(bandwidth_of_further_tiers_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
