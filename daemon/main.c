@@ -107,23 +107,26 @@ static const char *add_sense(const char *name, const struct settings *settings, 
 	return sense->name;
 }
 
-static int open_volume(const char *name, const struct settings *settings, struct port **out,
-		       const char **sense, struct follow **follow)
+static int open_volume(const char *name, struct port **out)
 {
 	char why[300];
-	bool unknown;
 	int err = device_open(name, out, why, sizeof(why));
 
-	if (err) {
+	if (err)
 		log_line(LOG_LEVEL_ERROR, name, "cannot be driven: %s", why);
-		return err;
-	}
-	*sense = add_sense(name, settings, *out);
-	(*out)->health = health_open(device_major(*out), device_minor(*out), &unknown);
+	return err;
+}
+
+static void sense_volume(const char *name, const struct settings *settings, struct port *port, const char **sense,
+			 struct follow **follow)
+{
+	bool unknown;
+
+	*sense = add_sense(name, settings, port);
+	port->health = health_open(device_major(port), device_minor(port), &unknown);
 	if (unknown)
 		log_line(LOG_LEVEL_NOTICE, name, "its drives cannot be asked for their wear (that takes CAP_SYS_ADMIN): endurance goes by what is counted here");
-	*follow = settings->files ? follow_open(name, settings, *out, device_major(*out), device_minor(*out)) : NULL;
-	return 0;
+	*follow = settings->files ? follow_open(name, settings, port, device_major(port), device_minor(port)) : NULL;
 }
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -243,6 +246,7 @@ int main(int argc, char **argv)
 		return err;
 	service.config_path = o.config ? o.config : CONFIG_PATH;
 	service.open = open_volume;
+	service.sense = sense_volume;
 	service.only = o.volume;
 	if (load(&service.config, service.config_path, o.config || o.check))
 		return 1;

@@ -7,11 +7,14 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "service/service.h"
 
@@ -66,6 +69,26 @@ static void state_directory(const struct service *s, struct port *port, char *pa
 		log_line(LOG_LEVEL_WARNING, NULL, "%s: %s", path, strerror(errno));
 }
 
+/* A second terraced must not even listen.  What cannot be locked cannot keep heat either: that is told elsewhere. */
+static int lock_directory(struct driver *d)
+{
+	d->lock = open(d->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->lock < 0 || !flock(d->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		return 0;
+	log_line(LOG_LEVEL_ERROR, d->name, "%s: another process works on this volume", d->directory);
+	close(d->lock);
+	return -EBUSY;
+}
+
+static void end(struct driver *d)
+{
+	follow_close(d->follow);
+	d->port->ops->close(d->port);
+	d->port = NULL;
+	if (d->lock >= 0)
+		close(d->lock);
+}
+
 static int start(struct service *s, struct driver *d, const char *name, const struct settings *settings)
 {
 	struct engine_config config;
@@ -73,17 +96,22 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 
 	memset(d, 0, sizeof(*d));
 	snprintf(d->name, sizeof(d->name), "%.63s", name);
-	err = s->open(name, settings, &d->port, &d->sense, &d->follow);
+	err = s->open(name, &d->port);
 	if (err)
 		return err;
 	state_directory(s, d->port, d->directory, sizeof(d->directory));
+	err = lock_directory(d);
+	if (err) {
+		d->port->ops->close(d->port);
+		d->port = NULL;
+		return err;
+	}
+	s->sense(name, settings, d->port, &d->sense, &d->follow);
 	driver_config(s, name, d->directory, settings, &config);
 	config.log_ctx = d;
 	err = engine_open(&d->engine, &config, d->port, service_now_ns());
 	if (err) {
-		follow_close(d->follow);
-		d->port->ops->close(d->port);
-		d->port = NULL;
+		end(d);
 		return err;
 	}
 	log_line(LOG_LEVEL_NOTICE, name, "driving%s: heat by %s, sensed by %s, victims by %s",
@@ -111,25 +139,38 @@ static struct driver *free_driver(struct service *s)
 static void stop_driver(struct service *s, struct driver *d)
 {
 	engine_close(&d->engine);
-	follow_close(d->follow);
-	d->port->ops->close(d->port);
-	d->port = NULL;
+	end(d);
 	s->nr_drivers--;
+}
+
+/* That of the volume, else a free one, else the oldest. */
+static struct refusal *refusal_of(struct service *s, const char *name)
+{
+	struct refusal *best = s->refused;
+
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
+		if (!strcmp(s->refused[i].name, name))
+			return &s->refused[i];
+		if (!s->refused[i].name[0] || (best->name[0] && s->refused[i].at_ns < best->at_ns))
+			best = &s->refused[i];
+	}
+	return best;
 }
 
 /* One that failed a moment ago is left alone for a while. */
 static void try_start(struct service *s, const char *name, const struct settings *settings)
 {
+	struct refusal *r = refusal_of(s, name);
 	struct driver *d = free_driver(s);
 
-	if (!strcmp(s->refused, name) && service_now_ns() - s->refused_at_ns < TRY_AGAIN_NS)
+	if (!strcmp(r->name, name) && service_now_ns() - r->at_ns < TRY_AGAIN_NS)
 		return;
 	if (!d || !start(s, d, name, settings)) {
 		s->nr_drivers += d != NULL;
 		return;
 	}
-	snprintf(s->refused, sizeof(s->refused), "%.63s", name);
-	s->refused_at_ns = service_now_ns();
+	snprintf(r->name, sizeof(r->name), "%.63s", name);
+	r->at_ns = service_now_ns();
 }
 
 void drivers_look(struct service *s)
@@ -206,7 +247,7 @@ void drivers_retune(struct service *s)
 		if (d->follow)
 			follow_retune(d->follow, settings);
 	}
-	s->refused[0] = 0;
+	memset(s->refused, 0, sizeof(s->refused));
 }
 
 void drivers_stop(struct service *s)

@@ -22,6 +22,7 @@
 struct driver {
 	char name[CONFIG_NAME_BYTES];
 	char directory[512];
+	int lock;			/* on the directory; -1: it cannot be locked */
 	struct port *port;		/* NULL: a free slot */
 	const char *sense;		/* its name, "none" */
 	struct follow *follow;		/* of its files; NULL: off */
@@ -30,23 +31,32 @@ struct driver {
 	struct growth growth;
 };
 
+/* Opens a volume.  Messages are logged. */
+typedef int (*service_open_fn)(const char *name, struct port **out);
+
 /*
- * Opens a volume for @settings; *@sense names what senses its blocks, *@follow its files (NULL:
- * nothing).  Messages are logged.
+ * Senses it, once nobody else does: that sets how much the kernel tells.  *@sense names what senses its blocks, *@follow its
+ * files (NULL: nothing).
  */
-typedef int (*service_open_fn)(const char *name, const struct settings *settings, struct port **out,
-			       const char **sense, struct follow **follow);
+typedef void (*service_sense_fn)(const char *name, const struct settings *settings, struct port *port,
+				 const char **sense, struct follow **follow);
+
+/* A volume that could not be driven: told once, and left alone for a while. */
+struct refusal {
+	char name[CONFIG_NAME_BYTES];	/* "": none */
+	uint64_t at_ns;
+};
 
 struct service {
 	struct config config;
 	const char *config_path;
 	service_open_fn open;
+	service_sense_fn sense;
 	const char *only;		/* drive just this volume; NULL: as configured */
 	bool verbose, evaluate;		/* asked for when it was started: whatever the configuration says */
 	struct driver *driver;		/* CONFIG_MAX_VOLUMES of them */
 	uint32_t nr_drivers;
-	char refused[CONFIG_NAME_BYTES];	/* the last volume that could not be driven, told once */
-	uint64_t refused_at_ns;
+	struct refusal refused[CONFIG_MAX_VOLUMES];
 	int epoll, timer, signals, listener;
 	uint64_t started_ns, ticks, cpu_started_ns;
 	bool stop;

@@ -32,7 +32,12 @@ int socket_open(const char *path)
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	/* Left by one that was killed.  A running one holds its volumes, which tells. */
+	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN) {
+		log_line(LOG_LEVEL_WARNING, NULL, "%s: another terraced answers there: no status can be asked of this one", path);
+		close(fd);
+		return -EADDRINUSE;
+	}
+	/* Left by one that was killed. */
 	unlink(path);
 	before = umask(0177);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 8))

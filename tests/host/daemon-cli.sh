@@ -71,6 +71,14 @@ python3 - "$run/socket" <<-'EOF'
 	assert ask(b'status\n')['volumes'] == []
 EOF
 check_eq "mode of the socket" "$(stat -c %a "$run/socket")" 600
+
+# A second one leaves it to the first.
+"$daemon" --config "$conf" 2> "$OUT/second" &
+second=$!
+until_ "the second is told" grep -q "another terraced answers there" "$OUT/second"
+kill $second
+wait $second || die "the second ends with $?"
+"$daemon" --config "$conf" --status > /dev/null || die "the first has lost its socket"
 printf '[policy]\nchoose.candidates = 3\n' >> "$conf"
 kill -HUP $pid
 until_ "read anew" grep -q "read anew" "$log"
