@@ -13,6 +13,8 @@
 #define WORK_TICKS	8	/* between calls of warmth_work() */
 #define SAVE_TICKS	600
 #define SHELF_BLOCKS	16384
+#define AGAIN_NS	60000000000ull	/* between attempts to open the heat store */
+#define FALLBACK_BLOCKS	(4u << 20)	/* kept by the clock that stands in for it: 64 MiB */
 #define STILL_NS	1000000000ull	/* for so long the refusal of an order tells why nothing moves */
 #define TELL_NS		600000000000ull	/* between messages about the same trouble */
 #define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
@@ -90,22 +92,26 @@ static uint64_t volume_number(const uint8_t *uuid)
 	return mix64(a ^ mix64(b));
 }
 
-/* Heat that cannot be kept on disk is kept in memory: a daemon that moves blindly is worse. */
-static int open_warmth(struct engine *e)
+static struct warmth_config describe_warmth(struct engine *e, char *path, size_t bytes)
 {
-	char path[4096];
-	struct warmth_config wc = {
+	snprintf(path, bytes, "%s/ralt", e->c.directory);
+	if (e->c.heat == HEAT_RALT)
+		mkdir(path, 0700);
+	return (struct warmth_config){
 		.kind = e->c.heat, .directory = path, .volume = volume_number(e->shape.uuid),
 		.nonce = prng_next(&e->prng), .blocks = e->shape.blocks,
 		.fast_blocks = e->fast_blocks, .tuning = &e->c.tuning,
 		.report = heat_report, .report_ctx = e,
 	};
-	int err;
+}
 
-	snprintf(path, sizeof(path), "%s/ralt", e->c.directory);
-	if (e->c.heat == HEAT_RALT)
-		mkdir(path, 0700);
-	err = warmth_open(&e->warmth, &wc, &e->prng);
+/* Heat that cannot be kept on disk is kept in memory: a daemon that moves blindly is worse. */
+static int open_warmth(struct engine *e)
+{
+	char path[4096];
+	struct warmth_config wc = describe_warmth(e, path, sizeof(path));
+	int err = warmth_open(&e->warmth, &wc, &e->prng);
+
 	if (err == -EBUSY)
 		engine_log(e, ENGINE_ERROR, "%s: another process works on this volume", path);
 	if (!err || err == -EBUSY || e->c.heat != HEAT_RALT)
@@ -113,7 +119,28 @@ static int open_warmth(struct engine *e)
 	engine_log(e, ENGINE_WARNING, "%s: the heat store cannot be opened (%s): heat is kept in memory, by a clock",
 		   path, strerror(-err));
 	wc.kind = HEAT_CLOCK;
+	wc.most_tracked = FALLBACK_BLOCKS;
+	e->heat_again_ns = e->now_ns;
 	return warmth_open(&e->warmth, &wc, &e->prng);
+}
+
+/* What kept the heat store from being opened may have gone. */
+static void open_warmth_again(struct engine *e)
+{
+	struct warmth_config wc;
+	struct warmth next;
+	char path[4096];
+
+	if (e->c.heat == e->warmth.kind || e->now_ns - e->heat_again_ns < AGAIN_NS)
+		return;
+	e->heat_again_ns = e->now_ns;
+	wc = describe_warmth(e, path, sizeof(path));
+	if (warmth_open(&next, &wc, &e->prng))
+		return;
+	warmth_close(&e->warmth);
+	e->warmth = next;
+	threshold_init(e);
+	engine_log(e, ENGINE_NOTICE, "%s: the heat store can be opened again: heat is kept there", path);
 }
 
 static void *take(struct engine *e, int n, size_t bytes)
@@ -393,6 +420,8 @@ static void upkeep(struct engine *e)
 {
 	int err;
 
+	if (e->senses)
+		open_warmth_again(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)

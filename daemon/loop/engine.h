@@ -221,6 +221,7 @@ struct engine {
 	uint64_t refused_ns;
 	uint64_t leaving, coming;	/* blocks of orders under way */
 	uint64_t coming_to[TERRACE_MAX_RESULT_TIERS];
+	uint64_t heat_again_ns;			/* when the heat store could last not be opened */
 	uint64_t complained_ns, heat_told_ns;	/* when trouble was last told */
 	int save_error;
 

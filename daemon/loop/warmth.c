@@ -34,6 +34,8 @@ static uint64_t clock_limit(const struct warmth_config *c)
 {
 	uint64_t limit = tracker_limit(&c->tuning->tracker, c->blocks);
 
+	if (c->most_tracked && limit > c->most_tracked)
+		limit = c->most_tracked;
 	return limit < c->fast_blocks ? limit : c->fast_blocks;
 }
 

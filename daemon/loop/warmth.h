@@ -20,6 +20,7 @@ struct warmth_config {
 	uint64_t nonce;
 	uint64_t blocks;		/* of the volume */
 	uint64_t fast_blocks;
+	uint64_t most_tracked;		/* by a clock, 0: no matter how many; memory may be locked */
 	const struct tuning *tuning;
 	ralt_report_fn report;
 	void *report_ctx;

@@ -303,6 +303,7 @@ static void an_unusable_heat_store_falls_back_to_memory(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
 	char path[128];
+	int hot = 0;
 	FILE *f;
 
 	(void)state;
@@ -315,7 +316,36 @@ static void an_unusable_heat_store_falls_back_to_memory(void **state)
 	assert_int_equal(s->e.warmth.kind, HEAT_CLOCK);
 	sim_hotspot(s, 60000, 4096, 0.95, 0);
 	assert_true(s->v.promoted > 1000);
+	/* The way is free: a minute later. */
+	assert_int_equal(unlink(path), 0);
+	for (int i = 0; i < 601; i++)
+		assert_int_equal(sim_tick(s), 0);
+	assert_int_equal(s->e.warmth.kind, HEAT_RALT);
+	assert_int_equal(times(s->log, "the heat store can be opened again"), 1);
+	assert_false(s->e.climbs);
+	sim_hotspot(s, 30000, 4096, 0.95, 0);
+	for (uint64_t i = 0; i < 4096; i++)
+		hot += warmth_hot(&s->e.warmth, i * (BLOCKS / 4096));
+	assert_true(hot > 1000);
 	sim_remove(s);
+}
+
+/* Of a terabyte that is fast: what stands in for a store on disk must fit into memory that is locked. */
+static void a_clock_that_stands_in_is_small(void **state)
+{
+	struct warmth w;
+	struct tuning tuning;
+	struct prng prng = { 1 };
+	struct warmth_config c = {
+		.kind = HEAT_CLOCK, .blocks = 1ull << 32, .fast_blocks = 1 << 28, .most_tracked = 4 << 20, .tuning = &tuning,
+	};
+
+	(void)state;
+	tuning_defaults(&tuning);
+	assert_int_equal(warmth_open(&w, &c, &prng), 0);
+	assert_true(tracker_bytes(w.tracker.limit) <= 64 << 20);
+	assert_true(w.tracker.limit >= 1 << 20);
+	warmth_close(&w);
 }
 
 /* SIGHUP: new tunables hold at once, what sized the heat store stays. */
@@ -723,6 +753,7 @@ int main(void)
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
+		cmocka_unit_test(a_clock_that_stands_in_is_small),
 		cmocka_unit_test(retuning_takes_effect),
 		cmocka_unit_test(discards_take_the_heat_away),
 		cmocka_unit_test(many_discards_cost_one_commit),
