@@ -11,8 +11,6 @@ static const struct tunable rows[] = {
 		"gain of zstd over LZ4 below which frozen blocks stay with LZ4"),
 	TUNABLE(TUNABLE_DOUBLE, codec_tunables, frozen, 0.9, 0.0, 1.0,
 		"mean coldness from which blocks count as frozen"),
-	TUNABLE(TUNABLE_U32, codec_tunables, lukewarm_level, 0, 0, 12,
-		"LZ4 level, 0 = its fast mode"),
 	TUNABLE(TUNABLE_U32, codec_tunables, frozen_level, 3, 1, 19, "zstd level"),
 };
 TUNABLE_TABLE(codec_tunable_table, "codec", rows);
@@ -21,7 +19,7 @@ static struct codec_choice lukewarm(const struct codec_tunables *t,
 				    const struct codec_sample *s)
 {
 	if (s->lz4 >= t->min_gain)
-		return (struct codec_choice){ CODEC_LZ4, 1, t->lukewarm_level };
+		return (struct codec_choice){ CODEC_LZ4, 1, 0 };
 	return (struct codec_choice){ CODEC_NONE, 1, 0 };
 }
 

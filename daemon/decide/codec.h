@@ -29,7 +29,6 @@ struct codec_tunables {
 	double cluster_gain;
 	double zstd_gain;
 	double frozen;
-	uint32_t lukewarm_level;
 	uint32_t frozen_level;
 };
 
