@@ -246,6 +246,8 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		if (e->c.endurance[t].drive_writes_per_day <= 0)
 			endurance_rested(&e->endurance[t], &c->endurance[t]);
+	if (memcmp(&e->c.tuning.epoch, &c->tuning.epoch, sizeof(c->tuning.epoch)))
+		epoch_init(&e->epoch, &c->tuning.epoch, e->shape.blocks);
 	e->c = *c;
 	/* What sized the memory and the files at the start. */
 	e->c.tuning.ralt = ralt;

@@ -361,8 +361,10 @@ static void retuning_takes_effect(void **state)
 	next.tuning.watermark.high = 0.5;
 	next.tuning.watermark.low = 0.4;
 	next.tuning.ralt.fanout = 20;
+	next.tuning.epoch.min_epoch_ops = 77777;
 	next.heat = HEAT_LRU;
 	engine_retune(&s->e, &next);
+	assert_int_equal(s->e.epoch.epoch_ops, 77777);
 	sim_hotspot(s, 5000, 2048, 0.8, 0.5);
 	assert_true(s->v.fast_used < FAST * 0.55);
 	assert_int_equal(s->e.warmth.kind, HEAT_RALT);
