@@ -358,6 +358,30 @@ struct json_object *explain_json(struct service *s, const char *what)
 	return o;
 }
 
+static struct json_object *table_json(const struct tunable_table *table, const void *values)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (size_t k = 0; k < table->count; k++)
+		real(o, table->rows[k].name, tunable_get(&table->rows[k], values));
+	return o;
+}
+
+/* Of each tier, whether set for it alone or for all. */
+static struct json_object *of_tiers_json(const struct settings *c)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "budget", table_json(&budget_tunable_table, &c->budget[t]));
+		json_object_object_add(o, "endurance", table_json(&endurance_tunable_table, &c->endurance[t]));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static struct json_object *settings_json(const struct settings *c)
 {
 	struct json_object *o = json_object_new_object();
@@ -387,13 +411,10 @@ static struct json_object *settings_json(const struct settings *c)
 	real(o, "tail_share", c->tail_share);
 	for (size_t i = 0; i < tuning_part_count; i++) {
 		const struct tunable_table *table = tuning_parts[i].table;
-		struct json_object *part = json_object_new_object();
 
-		for (size_t k = 0; k < table->count; k++)
-			real(part, table->rows[k].name,
-			     tunable_get(&table->rows[k], (const char *)&c->tuning + tuning_parts[i].offset));
-		json_object_object_add(o, table->policy, part);
+		json_object_object_add(o, table->policy, table_json(table, (const char *)&c->tuning + tuning_parts[i].offset));
 	}
+	json_object_object_add(o, "tiers", of_tiers_json(c));
 	return o;
 }
 

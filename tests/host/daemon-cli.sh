@@ -51,6 +51,7 @@ expect 1 "terraced.conf:4: tick_ms" "$daemon" --config "$conf"
 
 # ---- running ----
 write_conf
+printf '[policy]\ntier2.budget.bytes_per_second = 20e6\n' >> "$conf"
 expect 1 "is the daemon running" "$daemon" --config "$conf" --status
 "$daemon" --config "$conf" 2> "$log" &
 pid=$!
@@ -65,7 +66,10 @@ python3 - "$run/socket" <<-'EOF'
 	        return json.loads(b''.join(iter(lambda: s.recv(65536), b'')))
 	assert ask(b'status\n')['volumes'] == []
 	assert ask(b'explain\n')['decisions'] == []
-	assert ask(b'config\n')['policy']['choose']['candidates'] == 8
+	policy = ask(b'config\n')['policy']
+	assert policy['choose']['candidates'] == 8
+	assert policy['tiers'][2]['budget']['bytes_per_second'] == 20e6
+	assert policy['tiers'][1]['budget']['bytes_per_second'] == policy['budget']['bytes_per_second']
 	assert 'unknown request' in ask(b'\xff rubbish\n')['error']
 	ask(None)	# connects, says nothing, goes away
 	assert ask(b'status\n')['volumes'] == []
@@ -79,13 +83,13 @@ until_ "the second is told" grep -q "another terraced answers there" "$OUT/secon
 kill $second
 wait $second || die "the second ends with $?"
 "$daemon" --config "$conf" --status > /dev/null || die "the first has lost its socket"
-printf '[policy]\nchoose.candidates = 3\n' >> "$conf"
+printf 'choose.candidates = 3\n' >> "$conf"
 kill -HUP $pid
 until_ "read anew" grep -q "read anew" "$log"
 [[ $("$daemon" --config "$conf" --show-config) == *'"candidates": 3'* ]] || die "SIGHUP did not change a tunable"
 echo "nonsense = 1" >> "$conf"
 kill -HUP $pid
-until_ "refused" grep -q "terraced.conf:6: nonsense = 1" "$log"
+until_ "refused" grep -q "terraced.conf:7: nonsense = 1" "$log"
 grep -q "the old configuration stays" "$log" || die "not said that the old configuration stays"
 kill $pid
 wait $pid || die "ends with $?"
