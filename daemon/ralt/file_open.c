@@ -122,13 +122,18 @@ static int open_runs(struct ralt *r, const struct manifest *m)
 	return lost ? store_commit(r) : 0;
 }
 
-/* Another fast tier size would bend time: ticks are shares of it.  Scores survive, time restarts. */
+/* Ticks of another length would bend time: what has passed is so many ticks still.  They are shares of the fast tier. */
 static void adapt_to_size(struct ralt *r, const struct manifest *m)
 {
+	uint64_t tick = r->sizes.tick_accesses, then = m->tick_accesses;
+
+	if (then && then != tick)
+		r->accesses = m->accesses / then * tick + (uint64_t)((double)(m->accesses % then) * (double)tick / (double)then);
 	if (m->fast_blocks == r->config.fast_blocks || !m->fast_blocks)
 		return;
-	r->accesses = (uint64_t)((double)m->accesses * (double)r->config.fast_blocks /
-				 (double)m->fast_blocks);
+	if (!then)
+		r->accesses = (uint64_t)((double)m->accesses * (double)r->config.fast_blocks /
+					 (double)m->fast_blocks);
 	r->tune.hot_limit = tune_limit(&r->sizes, 0);
 }
 

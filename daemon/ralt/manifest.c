@@ -34,6 +34,7 @@ static void encode_header(const struct manifest *m, const struct forget *f, uint
 	put_le32(to + 84, m->runs);
 	put_le32(to + 88, (uint32_t)f->count);
 	put_le64(to + 96, m->fast_blocks);
+	put_le64(to + 104, m->tick_accesses);
 }
 
 void manifest_encode(const struct manifest *m, const struct forget *f, uint8_t *to)
@@ -72,6 +73,7 @@ static void decode_header(struct manifest *m, const uint8_t *from)
 	m->hot.rank = rank ? (uint8_t)(rank - 1) : 0;
 	m->generation = get_le32(from + 80);
 	m->fast_blocks = get_le64(from + 96);
+	m->tick_accesses = get_le64(from + 104);
 }
 
 static int check(const uint8_t *from, size_t bytes)

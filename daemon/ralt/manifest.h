@@ -11,7 +11,7 @@
  *	40	8	next run id	48	8	hot limit	56	8	tuned period
  *	64	8	threshold score	72	4	threshold tick	76	4	0 not set, else 1 + rank
  *	80	4	generation	84	4	runs		88	4	ranges
- *	92	4	0		96	8	fast blocks	104	8	0
+ *	92	4	0		96	8	fast blocks	104	8	accesses of a tick, 0: not told
  *	112	...	runs: id 8, level 4, 0 4
  *		...	ranges: first 8, end 8, generation 4, 0 4
  *	end - 8	8	checksum
@@ -43,6 +43,7 @@ struct manifest {
 	uint64_t hot_limit;
 	uint64_t tuned_period;
 	uint64_t fast_blocks;
+	uint64_t tick_accesses;
 	struct ralt_threshold hot;
 	uint32_t generation;
 	uint32_t runs;

@@ -263,6 +263,30 @@ static void endless_discards_are_bounded(void **state)
 	bench_exit(&b);
 }
 
+/* Ticks twice as long, or half: as many have passed as before, and what was hot is. */
+static void ticks_of_another_length_do_not_bend_time(void **state)
+{
+	struct bench b;
+	struct prng p = { 8 };
+	uint32_t tick;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	load_hotspot(&b, &p, 20000, 500);
+	for (int i = 0; i < 2; i++) {
+		tick = b.r->judge.now.tick;
+		assert_true(tick > 10);
+		assert_int_equal(ralt_close(b.r), 0);
+		b.config.tunables.tick_share *= i ? 0.25 : 2;
+		bench_open(&b);
+		assert_int_equal(b.r->judge.now.tick, tick);
+		finish_work(&b);
+		assert_true(hot_among(&b, 500) >= 95);
+	}
+	bench_exit(&b);
+}
+
 /* Room for forgotten ranges is made by steps, whether anything is accessed or not. */
 static void work_makes_room_for_discards(void **state)
 {
@@ -498,6 +522,7 @@ int main(void)
 		cmocka_unit_test(forgotten_ranges_are_cold_at_once_and_stay_so),
 		cmocka_unit_test(endless_discards_are_bounded),
 		cmocka_unit_test(work_makes_room_for_discards),
+		cmocka_unit_test(ticks_of_another_length_do_not_bend_time),
 		cmocka_unit_test(disk_is_bounded),
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
