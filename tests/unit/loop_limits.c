@@ -211,7 +211,8 @@ static void promotions_go_on_up_to_the_janitors_mark(void **state)
 	assert_true(s->e.stats.promoted_by_flush > 30);
 	/* It is the janitor's turn: its mark is in parts per thousand. */
 	assert_true(s->v.fast_used * 1000 / FAST >= 980);
-	assert_in_range(s->v.fast_used, 0, FAST * 985 / 1000);
+	/* What came up in the last tick is not in the fill that it began with. */
+	assert_in_range(s->v.fast_used, 0, FAST * 99 / 100);
 	sim_remove(s);
 }
 
