@@ -55,9 +55,13 @@ static void *base_open(const struct ycsb_options *o)
 	rocksdb_options_set_write_buffer_size(b->options, 2 << 20);
 	rocksdb_options_set_target_file_size_base(b->options, 2 << 20);
 	rocksdb_options_set_max_bytes_for_level_base(b->options, 8 << 20);
-	/* level 0 is to stay small, or db_paths fills a small fast drive while loading */
-	rocksdb_options_set_level0_slowdown_writes_trigger(b->options, 6);
-	rocksdb_options_set_level0_stop_writes_trigger(b->options, 8);
+	/*
+	 * db_paths has level 0, the log and the manifest on the fast drive, whatever there is room for: level 0 is
+	 * to stay small, and no 4 MiB are taken for each manifest beforehand.
+	 */
+	rocksdb_options_set_level0_slowdown_writes_trigger(b->options, 5);
+	rocksdb_options_set_level0_stop_writes_trigger(b->options, 6);
+	rocksdb_options_set_manifest_preallocation_size(b->options, 64 << 10);
 	rocksdb_options_set_use_direct_reads(b->options, 1);
 	if (o->lower_dir)
 		two_paths(b->options, o);
