@@ -3,8 +3,9 @@
 #
 # NAME_ready		once: programs are in RAM
 # NAME_load		makes the database and loads it
-# NAME_rows		the rows that NAME_run knows
-# NAME_run ROW SEED	does $OPS of them: RATE, P99, P999 (us)
+# NAME_rows		the rows that NAME_run knows, or $ROWS of them
+# NAME_run ROW SEED	does NAME_ops of them: RATE, P99, P999 (us)
+# NAME_ops ROW		$OPS, or less where one of them takes long
 # NAME_end		whatever it runs has ended
 # NAME_settings		one line: how it is set
 #
@@ -18,6 +19,13 @@ OPS=${OPS:-4000}
 PAGE_MB=${PAGE_MB:-24}
 PG_MB=${PG_MB:-48}		# its processes alone take half of that
 CGROUP=/sys/fs/cgroup/database
+
+# only ROW...: those of them that are in $ROWS
+only() {
+	local row found=()
+	for row; do [[ ${ROWS:-} && $row != load && ,$ROWS, != *,$row,* ]] || found+=("$row"); done
+	echo "${found[*]}"
+}
 
 word() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" <<< "$SAID"; }
 
@@ -43,15 +51,12 @@ mixes() {	# ENGINE ARG...
 
 rocksdb_ready() { PATH=$TERRACE_TREE/build:$PATH in_ram ycsb; }
 rocksdb_load() { mkdir -p $DIR/data && mixes rocksdb $DIR/data load "$KEYS"; }
-rocksdb_rows() { echo "load C B A F D E hot near"; }
-rocksdb_run() {
-	local ops=$OPS
-	[ "$1" != E ] || ops=$((OPS / 10))
-	mixes rocksdb $DIR/data "$1" "$KEYS" $ops "$2"
-}
+rocksdb_rows() { only load C B A F D E hot near; }
+rocksdb_ops() { if [ "$1" = E ]; then echo $((OPS / 10)); else echo "$OPS"; fi; }
+rocksdb_run() { mixes rocksdb $DIR/data "$1" "$KEYS" "$(rocksdb_ops "$1")" "$2"; }
 rocksdb_end() { :; }
 rocksdb_settings() {
-	echo "$KEYS records of 1,016 bytes that compress by half, nothing compressed by the database; block cache 8 MiB, memtable and tables 2 MiB, level 1 8 MiB, at most 8 tables in level 0, bloom filters of 10 bits, direct reads, WAL not synced; its own threads"
+	echo "$KEYS records of 1,016 bytes that compress by half, nothing compressed by the database; block cache 8 MiB, memtable and tables 2 MiB, level 1 8 MiB, at most 6 tables in level 0, bloom filters of 10 bits, direct reads, WAL not synced; its own threads"
 }
 
 sqlite_ready() { rocksdb_ready; }
@@ -60,12 +65,9 @@ sqlite() {
 	RATE=$(word rate) P99=$(word p99) P999=$(word p999)
 }
 sqlite_load() { mkdir -p $DIR/data && sqlite load "$KEYS"; }
-sqlite_rows() { echo "load C B A"; }
-sqlite_run() {
-	local ops=$OPS
-	[ "$1" != A ] || ops=$((OPS / 4))
-	sqlite "$1" "$KEYS" $ops "$2"
-}
+sqlite_rows() { only load C B A; }
+sqlite_ops() { if [ "$1" = A ]; then echo $((OPS / 4)); else echo "$OPS"; fi; }
+sqlite_run() { sqlite "$1" "$KEYS" "$(sqlite_ops "$1")" "$2"; }
 sqlite_end() { :; }
 sqlite_settings() {
 	echo "$KEYS records of 1,008 bytes in a table; cache 8 MiB and $PAGE_MB MiB of memory in all, write-ahead log, each write a transaction with synchronous = FULL"
@@ -125,11 +127,12 @@ postgres_load() {
 	RATE=$(awk -v n=$((PG_SCALE * 100000)) -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.0f", n / (b - a) }')
 	P99= P999=
 }
-postgres_rows() { echo "load select simple"; }
+postgres_rows() { only load select simple; }
+postgres_ops() { if [ "$1" = simple ]; then echo $((OPS / 4)); else echo "$OPS"; fi; }
 # accounts by Zipf 1.1 (pgbench's is above 1), scattered; select: one by its number; simple: pgbench's "simple update", three statements and a commit
 postgres_run() {
-	local n=$((PG_SCALE * 100000)) ops=$OPS
-	[ "$1" != simple ] || ops=$((OPS / 4))
+	local n=$((PG_SCALE * 100000)) ops
+	ops=$(postgres_ops "$1")
 	{
 		echo "\\set aid 1 + permute(random_zipfian(1, $n, 1.1) - 1, $n)"
 		echo "\\set delta random(-5000, 5000)"

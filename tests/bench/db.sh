@@ -1,22 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Databases, unmodified, on xfs and ext4: all on fast, all on slow, peers, RocksDB's own tiering, Terrace.
-# bench: mode=vtime memory=4500M timeout=21600
+# bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4
 #
 # RocksDB and SQLite under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
-# say how. Each is loaded, then reads $WARM operations of the mix C (PostgreSQL: select), to warm up, with another seed;
-# then come the rows, one after the other. Beside each figure (x - slow) / (fast - slow), in parts of a
-# thousand: what share of what all on the fast drive would gain is had.
+# say how. Each is loaded; then come the rows, one after the other. Before the first of those that use the same keys
+# come $WARM operations of it, to warm up, with another seed. Beside each figure (x - slow) / (fast - slow), in parts of a
+# thousand: what share of what all on the fast drive would gain is had; and what the slow drive had to
+# read meanwhile. Rates hide how much is had of a disk: with nine reads of ten from the fast drive, it still
+# has a tenth of what the fast drive alone would have.
+#
+# So "ideal" stands beside them: the best static placement of what was loaded, for rows that only read. $LEARN operations
+# of the row, with a third seed, say which reads come; the blocks of the most frequent fill the fast drive.
 #
 # System "paths" is RocksDB's own tiering (db_paths): a filesystem on each drive, the log and the
-# upper levels on the fast one, as far as they fit. DBS=, FS=, SYSTEMS=, KEYS=, OPS= from the environment.
+# upper levels on the fast one, as far as they fit. ON= or DBS= and FS=, SYSTEMS=, ROWS=, KEYS=, OPS= from the environment.
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
 VOLUME_MB=${VOLUME_MB:-384}
 SHARE=${SHARE:-8}
 FILL=no
 CONF_LINES=${CONF_LINES:-files = yes}
-SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache paths terrace}
+SYSTEMS=${SYSTEMS:-fast slow ideal cache-64 bcache paths terrace}
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
@@ -24,16 +29,20 @@ SYSTEMS=${SYSTEMS:-fast slow cache-64 bcache paths terrace}
 . "$TERRACE_TREE/tests/bench/systems.bash"
 . "$TERRACE_TREE/tests/bench/databases.bash"
 
+ON=${ON:-}		# database-filesystem
+DBS=${DBS:-${ON%-*}}
+FS=${FS:-${ON#*-}}
 DBS=${DBS:-rocksdb sqlite postgres}
 FS=${FS:-xfs ext4}
 SEED=${SEED:-1000}
 WARM=${WARM:-$((KEYS / 2))}
+LEARN=${LEARN:-$WARM}
 LOAD=db
 DIR=/dev/shm/db
 UPPER_MB=$((FAST_MB * 3 / 10))	# of tables; beside them there must be room for the log, for compactions, and for more of level 0
 declare -A GOT SAID_OF
 
-in_ram mkfs.xfs mkfs.ext4
+PATH=$TERRACE_TREE/build/bench:$PATH in_ram mkfs.xfs mkfs.ext4 ideal place
 mkdir -p $DIR
 
 make_fs() {	# FS DEVICE FOLDER
@@ -71,29 +80,100 @@ all_down() {	# FS SYSTEM
 }
 
 keep() {	# ROW: at once, or what is stopped would have measured nothing
+	local word
 	GOT[$db-$fs-$s-$1]=$RATE
-	printf '%-9s %-5s %-10s %-7s %8s a second  p99 %8s  p99.9 %8s us\n' "$db" "$fs" "$s" "$1" "$RATE" "${P99:--}" "${P999:--}"
+	printf '%-9s %-5s %-10s %-7s %8s a second  p99 %8s  p99.9 %8s us  slow reads %5s of 1,000 operations\n' "$db" "$fs" "$s" "$1" "$RATE" "${P99:--}" "${P999:--}" "${SLOW_READS:--}"
 	bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; rate" "$RATE" "a second" "" "" ""
 	[ -z "${P99:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p99" "$P99" us "" "" ""
 	[ -z "${P999:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p999" "$P999" us "" "" ""
+	[ -z "${SLOW_READS:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; slow_per_op" "$SLOW_READS" o/oo "" "" ""
+	[ "$s" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$db-$fs-$1.json"; }
 }
 
+# seed_of ROW: the same for all systems
+seed_of() {
+	local row seed=$SEED
+	for row in $("${db}_rows"); do
+		[ "$row" != "$1" ] || break
+		seed=$((seed + 1))
+	done
+	echo "$seed"
+}
+
+run_row() {	# ROW
+	SLOW_READS=$(drive_get slowd reads)
+	"${db}_run" "$1" "$(seed_of "$1")"
+	SLOW_READS=$((($(drive_get slowd reads) - SLOW_READS) * 1000 / $("${db}_ops" "$1")))
+	keep "$1"
+}
+
+# which keys a row uses
+keys_of() { case $1 in hot|near|D) echo "$1" ;; *) echo zipf ;; esac; }
+only_reads() { case $1 in C|hot|near|select) return 0 ;; *) return 1 ;; esac; }
+
 run_on() {	# DB FS SYSTEM
-	local db=$1 fs=$2 s=$3 rows row seed=$SEED
+	local db=$1 fs=$2 s=$3 row warm=
+	# nothing to warm up on one drive
+	[[ $s != fast && $s != slow ]] || warm="zipf D hot near"
 	all_up "$fs" "$s"
 	"${db}_load"
+	SLOW_READS=
 	keep load
 	sync -f $DIR
-	rows=$("${db}_rows")
-	rows=${rows#load }
-	# nothing to warm up on one drive
-	[[ $s = fast || $s = slow ]] || OPS=$WARM "${db}_run" "${rows%% *}" $((SEED - 1))
-	for row in $rows; do
-		"${db}_run" "$row" $((seed++))
-		keep "$row"
+	for row in $("${db}_rows"); do
+		[ "$row" != load ] || continue
+		if [[ " $warm " != *" $(keys_of "$row") "* ]]; then
+			OPS=$WARM "${db}_run" "$row" $((SEED - 1))
+			warm+=" $(keys_of "$row")"
+		fi
+		run_row "$row"
 	done
 	"${db}_end"
 	all_down "$fs" "$s"
+}
+
+# ---- the best static placement ----
+
+LEARNT=/sys/kernel/tracing/events/block/block_bio_queue/trigger
+# learn ROW: lines "sector sectors count" of the reads of the device, into /dev/shm/reads
+learn() {
+	local device what
+	device=$(stat -L -c '%t %T' /dev/mapper/tested)
+	what="hist:keys=sector,nr_sector:size=65536 if dev == $(((0x${device% *} << 20) | 0x${device#* })) && rwbs ~ \"R*\""
+	echo "$what" > $LEARNT
+	OPS=$LEARN "${db}_run" "$1" $((SEED - 2))
+	sed -n 's/^{ sector: *\([0-9]*\), nr_sector: *\([0-9]*\) } hitcount: *\([0-9]*\).*/\1 \2 \3/p' "${LEARNT%/*}/hist" > /dev/shm/reads
+	echo "!$what" > $LEARNT
+}
+
+tested() {	# TABLE
+	from_ram dmsetup load tested < "$1"
+	from_ram dmsetup suspend --noudevsync tested
+	[ $# = 1 ] || from_ram place /dev/mapper/fastd /dev/mapper/slowd "$2" < "$3"
+	from_ram dmsetup resume --noudevsync --noudevrules tested
+}
+
+run_ideal() {	# DB FS
+	local db=$1 fs=$2 s=ideal row below=/dev/shm/below table=/dev/shm/ideal
+	drives "$FAST_MB"
+	echo "0 $SECTORS linear /dev/mapper/slowd 0" > $below
+	DM_DISABLE_UDEV=1 from_ram dmsetup create tested $below
+	DEV=/dev/mapper/tested
+	make_fs "$fs" $DEV $DIR
+	"${db}_load"
+	sync -f $DIR
+	for row in $("${db}_rows"); do
+		only_reads "$row" || continue
+		learn "$row"
+		IDEAL_PPM=$(from_ram ideal counted:/dev/shm/reads $((VOLUME_MB * 256)) $((FAST_MB * 256)) /dev/mapper/fastd /dev/mapper/slowd 2>&1 > $table)
+		tested $table up $table
+		run_row "$row"
+		tested $below back $table
+	done
+	"${db}_end"
+	umount $DIR
+	dmr tested
+	drives_off
 }
 
 # beside NAME: of the slow and the fast drive's figures, in o/oo
@@ -127,13 +207,13 @@ bars() {	# DB FS
 }
 
 modprobe -a xfs ext4
-echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; $WARM operations to warm up, $OPS of each row"
+echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; before the first of the same keys $WARM operations to warm up, $OPS of each row"
 for db in ${DBS//,/ }; do
 	"${db}_ready"
 	for fs in ${FS//,/ }; do
 		for s in ${SYSTEMS//,/ }; do
 			[ "$s" != paths ] || [ "$db" = rocksdb ] || continue
-			run_on "$db" "$fs" "$s"
+			if [ "$s" = ideal ]; then run_ideal "$db" "$fs"; else run_on "$db" "$fs" "$s"; fi
 			[ "${SAID_OF[$s]:-}" ] || if [ "$s" = paths ]; then echo "# paths: $(paths_settings)"; else echo "# $s: $(system_settings "$s")"; fi
 			SAID_OF[$s]=yes
 		done

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ideal: the best static placement of 4 KiB blocks for one of fio's distributions
+ * ideal: the best static placement of 4 KiB blocks for one of fio's distributions, or for reads that were counted
  *
- *	ideal zipf:THETA:CENTRE|zoned:A/S:B/T BLOCKS FAST_BLOCKS FAST_DEVICE SLOW_DEVICE
+ *	ideal zipf:THETA:CENTRE|zoned:A/S:B/T|counted:FILE BLOCKS FAST_BLOCKS FAST_DEVICE SLOW_DEVICE
  *
  * Prints the table of a dm-linear device on which the FAST_BLOCKS likeliest blocks
  * lie on FAST_DEVICE, together, and all others at their own place on SLOW_DEVICE.
@@ -12,6 +12,10 @@
  * The numbers are fio 3.33's own (lib/zipf.c, zone_split in init.c): rank r of a
  * Zipf distribution is block (r * GOLDEN_RATIO + CENTRE * BLOCKS) mod BLOCKS.
  * With a power of two of blocks no two ranks share a block; anything else is refused.
+ *
+ * FILE: a line for each read that came, its first sector, its sectors, how often. Those that came most often get
+ * all of their blocks first: a read whose blocks lie on both devices waits for the slow one. That is the best there is
+ * as far as reads do not overlap.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -67,6 +71,65 @@ static double zoned(bool *is_fast, const char *words, uint64_t blocks, uint64_t 
 	return a / 100 + (1 - a / 100) * ((double)fast - hot) / ((double)blocks - hot);
 }
 
+struct request {
+	unsigned long long sector, sectors, count;
+};
+
+static int most_first(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->sector < y->sector ? -1 : x->sector > y->sector;
+}
+
+/* The blocks of a request that FAST would have to take in, or all of them are made fast. */
+static uint64_t blocks_of(bool *is_fast, const struct request *r, uint64_t blocks, bool take)
+{
+	uint64_t first = r->sector / SECTORS, last = (r->sector + r->sectors - 1) / SECTORS, missing = 0;
+
+	for (uint64_t b = first; b <= last && b < blocks; b++) {
+		missing += !is_fast[b];
+		is_fast[b] |= take;
+	}
+	return missing;
+}
+
+static double counted(bool *is_fast, const char *path, uint64_t blocks, uint64_t fast)
+{
+	struct request *all = NULL;
+	uint64_t used = 0;
+	size_t number = 0, room = 0;
+	double sum = 0, served = 0;
+	FILE *f = fopen(path, "r");
+
+	for (struct request r; f && fscanf(f, "%llu %llu %llu", &r.sector, &r.sectors, &r.count) == 3;) {
+		if (number == room) {
+			room = room * 2 + 1024;
+			all = realloc(all, room * sizeof(*all));
+		}
+		if (!all || !r.sectors)
+			usage("no memory, or a read of nothing");
+		all[number++] = r;
+	}
+	if (!number)
+		usage("no reads in that file");
+	fclose(f);
+	qsort(all, number, sizeof(*all), most_first);
+	for (size_t k = 0; k < number; k++) {
+		uint64_t missing = blocks_of(is_fast, &all[k], blocks, false);
+
+		sum += (double)all[k].count;
+		if (used + missing > fast)
+			continue;
+		used += blocks_of(is_fast, &all[k], blocks, true);
+		served += (double)all[k].count;
+	}
+	free(all);
+	return served / sum;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t blocks, fast, used = 0, start = 0;
@@ -84,8 +147,10 @@ int main(int argc, char **argv)
 		share = zipf(is_fast, argv[1] + 5, blocks, fast);
 	else if (!strncmp(argv[1], "zoned:", 6))
 		share = zoned(is_fast, argv[1] + 6, blocks, fast);
+	else if (!strncmp(argv[1], "counted:", 8))
+		share = counted(is_fast, argv[1] + 8, blocks, fast);
 	else
-		usage("zipf: or zoned:");
+		usage("zipf:, zoned: or counted:");
 	for (uint64_t b = 1; b <= blocks; b++) {
 		uint64_t at = start * SECTORS, length = (b - start) * SECTORS;
 
