@@ -75,4 +75,12 @@ echo 124 > build/bench/tier-nvme-hdd/status
 expect 0 'README.md' tests/bench/page
 has 'ended early with status 124'
 has '^\| bcache \| 500 \| 9000 \|$'
+# of a script in parts: each that was stopped, and those that were not run
+mkdir -p build/bench/db/{rocksdb-xfs,sqlite-ext4}
+echo 0 > build/bench/db/rocksdb-xfs/status
+echo 124 > build/bench/db/sqlite-ext4/status
+echo 'db: 1 of 2 bars missed' > build/bench/db/rocksdb-xfs/output
+expect 0 'README.md' tests/bench/page
+has '^\| \[db\].*sqlite-ext4 ended early with status 124.*not run: rocksdb-ext4, sqlite-xfs, postgres-xfs, postgres-ext4'
+has_not 'rocksdb-xfs ended early'
 echo "ok: the page says what there is, and what is not"
