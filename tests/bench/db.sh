@@ -10,8 +10,9 @@
 # read meanwhile. Rates hide how much is had of a disk: with nine reads of ten from the fast drive, it still
 # has a tenth of what the fast drive alone would have.
 #
-# So "ideal" stands beside them: the best static placement of what was loaded, for rows that only read. $LEARN operations
-# of the row, with a third seed, say which reads come; the blocks of the most frequent fill the fast drive.
+# So "ideal" stands beside them: a static placement of what was loaded, for rows that only read. $LEARN operations
+# of the row, with a third seed, say which reads come; the blocks of the most frequent fill the fast drive. It is the best there
+# is for those; the fewer they are the further from the best for others, so it is a lower bound of that.
 #
 # System "paths" is RocksDB's own tiering (db_paths): a filesystem on each drive, the log and the
 # upper levels on the fast one, as far as they fit. ON= or DBS= and FS=, SYSTEMS=, ROWS=, KEYS=, OPS= from the environment.
@@ -167,6 +168,7 @@ run_ideal() {	# DB FS
 		learn "$row"
 		IDEAL_PPM=$(from_ram ideal counted:/dev/shm/reads $((VOLUME_MB * 256)) $((FAST_MB * 256)) /dev/mapper/fastd /dev/mapper/slowd 2>&1 > $table)
 		tested $table up $table
+		echo "# ideal: $db on $fs, $row: learnt from $LEARN operations, of whose reads it has $((IDEAL_PPM / 1000)) of 1,000 on the fast drive$([ "$IDEAL_PPM" -lt 1000000 ] || echo ': all of them, so too few to fill it')"
 		run_row "$row"
 		tested $below back $table
 	done
