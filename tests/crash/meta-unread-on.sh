@@ -11,7 +11,8 @@ same() { dd if="$VOL" bs=4k iflag=direct skip="$1" count="${2:-1}" status=none |
 
 vol_drives 64 256
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --journal 1M --mirror none
-vol_up
+# each block's record shall be in the journal when its turn comes: nothing is prepared
+vol_up append_kb=0
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=12 status=none
 put 0 $((REGION + 500))
 vol_message checkpoint
@@ -24,7 +25,7 @@ while read -r block; do drive fast error add read $((block * 8)) 8; done < <(vol
 klog_allow 'drive fast'
 klog_expect 'number 1 at meta block .*: the drive of copy 0 cannot be read'
 klog_expect 'no checkpoint has succeeded for a minute .*: the volume is read-only'
-vol_up commit_ms=100
+vol_up commit_ms=100 append_kb=0
 # a journal block for each write: half of it, and a checkpoint comes; all of it, and writers wait
 began=$(date +%s) at=0
 while [ "$(vol_get mode)" = write ] && [ $(($(date +%s) - began)) -lt 200 ]; do

@@ -18,8 +18,8 @@ mkdrive slow ram 512
 mkram fast 64
 export VOL_DRIVES=(/dev/ram/fast /dev/mapper/slow)
 vol_format
-vol_up stream_kb=0 janitor_high=1000 age_s=1 throttle_us=0
 fuas=$(drive_get slow fuas)
+vol_up stream_kb=0 janitor_high=1000 age_s=1 throttle_us=0
 dd if=/dev/zero of="$VOL" bs=1M count=80 oflag=direct status=none
 [ "$(drive_get slow fuas)" -gt "$fuas" ] || die "shelves were opened, and nothing was durable before"
 vol_down
