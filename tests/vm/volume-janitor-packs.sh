@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Without a daemon a volume that is larger than its drives packs: what compresses to a half fills it to 1.3 times its raw room.
-# vm: mode=functional memory=3G timeout=600
+# vm: mode=functional memory=3G timeout=600 long
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Single blocks in more regions than there is room for map pages: writers are refused, or wait, and the volume stays writable.
-# vm: mode=functional cpus=2 memory=3G timeout=900 build=orders
+# vm: mode=functional cpus=2 memory=3G timeout=900 build=orders long
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
