@@ -5,8 +5,6 @@
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, skew, 2.0, 1.0, 1000.0,
 		"reuse, in multiples of a uniform load's, that allows promotion at first sight"),
-	TUNABLE(TUNABLE_DOUBLE, admit_tunables, lasting, 1.15, 1.0, 1000.0,
-		"hits on what was used most before, in multiples of those on as many random blocks, that allow promotion as well"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform, 1.25, 0.0, 1000.0,
 		"reuse, in multiples of a uniform load's, up to which room for new blocks waits for idle time; 0: never"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, fill, 0.9, 0.0, 1.0,
@@ -80,18 +78,6 @@ bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t ma
 	if (accesses < t->min_accesses || !mapped_blocks)
 		return false;
 	return is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), t->skew);
-}
-
-/* Reads of several blocks come together, so hits vary more than those of single blocks: 5.7 times their deviation, not 4. */
-bool admit_lasting(const struct admit_tunables *t, uint64_t mapped_blocks, const struct shards_kept *kept)
-{
-	double share, more;
-
-	if (!mapped_blocks || kept->blocks >= (double)mapped_blocks || kept->uses <= 0)
-		return false;
-	share = kept->blocks / (double)mapped_blocks;
-	more = kept->hit - share;
-	return kept->hit >= t->lasting * share && more * more * kept->uses >= 32 * share;
 }
 
 /* Two passes over the fast tier: an LRU of its size shows its hits only when it has been filled. */

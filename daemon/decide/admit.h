@@ -18,12 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decide/shards.h"
 #include "decide/tunable.h"
 
 struct admit_tunables {
 	double skew;
-	double lasting;
 	double uniform;
 	double fill;
 	uint64_t min_accesses;
@@ -37,12 +35,6 @@ extern const struct tunable_table admit_tunable_table;
  */
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
 		  double ghost_hit, uint64_t fast_blocks);
-
-/*
- * The same where a cache above hides it from an LRU: the blocks that were used most before have at least `lasting` times the
- * hits of as many blocks at random, and so many more as chance does not give.  @kept: from shards_kept().
- */
-bool admit_lasting(const struct admit_tunables *t, uint64_t mapped_blocks, const struct shards_kept *kept);
 
 /*
  * Whether no placement is better than another: an LRU of this size would have no more than `uniform` times the hits of

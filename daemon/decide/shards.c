@@ -11,11 +11,10 @@
 #include "decide/shards.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "decide/prng.h"
-
-#define PERIOD_LEAST	4096
 
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, shards_tunables, samples, 16384, 16, 1 << 20,
@@ -229,7 +228,6 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 	}
 	s->samples[n].block = block;
 	s->samples[n].hash = hash;
-	s->samples[n].lately = s->samples[n].before = 0;
 	s->slots[find_slot(s, block, hash)] = n + 1;
 	heap_place(s, s->count, n);
 	heap_up(s, s->count++);
@@ -248,66 +246,6 @@ static void count_distance(const struct shards *s, struct shards_curve *c, uint3
 		c->far += weight(s);
 }
 
-/* --- what lasts: one period's uses by what the period before knew --- */
-
-static void add_period(struct shards *s)
-{
-	for (uint32_t c = 0; c < SHARDS_CLASSES; c++) {
-		s->classes[c].blocks /= 2;
-		s->classes[c].uses /= 2;
-	}
-	s->kept_all /= 2;
-	s->kept_seen /= 2;
-	s->kept_weight = s->kept_weight / 2 + 1;
-	for (uint32_t n = 0; n < s->count; n++) {
-		uint16_t before = s->samples[n].before, lately = s->samples[n].lately;
-		struct shards_class *c = &s->classes[before < SHARDS_CLASSES ? before : SHARDS_CLASSES - 1];
-
-		c->blocks += weight(s);
-		c->uses += lately * weight(s);
-		s->kept_all += lately * weight(s);
-		s->kept_seen += lately;
-	}
-}
-
-static void end_period(struct shards *s)
-{
-	if (s->had_period)
-		add_period(s);
-	s->had_period = true;
-	s->lately = 0;
-	for (uint32_t n = 0; n < s->count; n++) {
-		s->samples[n].before = s->samples[n].lately;
-		s->samples[n].lately = 0;
-	}
-}
-
-static void count_use(struct shards *s, uint32_t n)
-{
-	if (s->samples[n].lately < UINT16_MAX)
-		s->samples[n].lately++;
-	if (++s->lately >= PERIOD_LEAST && s->lately >= s->count)
-		end_period(s);
-}
-
-/* What was not used before would not have been kept: class 0 stays out. */
-struct shards_kept shards_kept(const struct shards *s, uint64_t blocks)
-{
-	double room = (double)blocks * s->kept_weight, hits = 0, kept = 0;
-
-	if (s->kept_all <= 0)
-		return (struct shards_kept){ 0 };
-	for (uint32_t c = SHARDS_CLASSES - 1; c > 0 && kept < room; c--) {
-		double has = s->classes[c].blocks, part = has <= room - kept ? 1 : (room - kept) / has;
-
-		hits += s->classes[c].uses * part;
-		kept += has * part;
-	}
-	return (struct shards_kept){ hits / s->kept_all, kept / s->kept_weight, s->kept_seen };
-}
-
-/* --- uses --- */
-
 static void use(struct shards *s, struct shards_curve *c, uint64_t block)
 {
 	uint64_t hash = mix64(block + 0x9e3779b97f4a7c15ull);
@@ -322,17 +260,12 @@ static void use(struct shards *s, struct shards_curve *c, uint64_t block)
 	if (!s->slots[i]) {
 		c->cold += weight(s);
 		add_sample(s, block, hash);
-		i = find_slot(s, block, hash);
-		if (c == &s->access && s->slots[i])
-			count_use(s, s->slots[i] - 1);
 		return;
 	}
 	i = s->slots[i] - 1;
 	count_distance(s, c, i);
 	unmark(s, i);
 	mark(s, i, ++s->now);
-	if (c == &s->access)
-		count_use(s, i);
 }
 
 void shards_access(struct shards *s, uint64_t block)

@@ -17,17 +17,10 @@
  *
  * The histogram counts accesses, each sampled one for as many as it stands for; shards_age() halves it, so
  * that a curve follows the load.
- *
- * An LRU is blind below another one: a database's or the page cache above has had what comes again soon, and what is left
- * comes again later than by chance, though some of it comes far more often.  So the sample also counts uses, period by
- * period: what share of a period would have been hits on the blocks used most in the period before?  Under a uniform load the
- * first period says nothing of the second, and it is the share of the blocks.  A period is as many uses as the sample has blocks,
- * PERIOD_LEAST at least; older periods weigh half as much as the next.
  */
 #ifndef DECIDE_SHARDS_H
 #define DECIDE_SHARDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,16 +38,6 @@ struct shards_sample {
 	uint64_t hash;
 	uint32_t time;		/* last access, in the tree's time */
 	uint32_t heap_at;
-	uint16_t lately;	/* accesses in this period, */
-	uint16_t before;	/* and in the last one */
-};
-
-#define SHARDS_CLASSES	64
-
-/* The blocks that were used so many times in one period, and what came of them in the next. */
-struct shards_class {
-	double blocks;
-	double uses;
 };
 
 /* Of one kind of use. */
@@ -80,12 +63,6 @@ struct shards {
 	uint64_t bucket_blocks;	/* distance covered by one bucket */
 	uint64_t threshold;	/* rate = threshold / 2^64 */
 	struct shards_curve access, touch;
-	struct shards_class classes[SHARDS_CLASSES];
-	double kept_weight;	/* of the periods in these */
-	double kept_all;	/* uses in them */
-	double kept_seen;	/* the same, not scaled up: how many were really seen */
-	uint32_t lately;	/* sampled accesses of this period */
-	bool had_period;
 };
 
 size_t shards_bytes(const struct shards_tunables *t);
@@ -102,15 +79,6 @@ void shards_touch(struct shards *s, uint64_t block);
 double shards_hit_rate(const struct shards *s, uint64_t blocks);
 /* The same, of touches. */
 double shards_touch_rate(const struct shards *s, uint64_t blocks);
-
-struct shards_kept {
-	double hit;	/* share of the accesses, 0..1 */
-	double blocks;	/* how many were kept: fewer than asked for where not as many had been used */
-	double uses;	/* how many sampled accesses this is from; 0 before two periods are over */
-};
-
-/* What a fast tier of @blocks would hit that keeps what was used most in the period before. */
-struct shards_kept shards_kept(const struct shards *s, uint64_t blocks);
 
 /* Share of the accesses that met a block seen before, whatever the distance. */
 double shards_reuse(const struct shards *s);

@@ -149,13 +149,6 @@ static bool is_uniform(const struct engine *e, double hit)
 	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e), hit, e->fast_blocks, e->rests);
 }
 
-static bool is_lasting(const struct engine *e)
-{
-	struct shards_kept kept = shards_kept(&e->shards, e->fast_blocks);
-
-	return admit_lasting(&e->c.tuning.admit, hear_mapped(e), &kept);
-}
-
 /* Where next to nothing is used, what was found before holds. */
 bool hear_uniform(const struct engine *e)
 {
@@ -166,7 +159,7 @@ bool hear_uniform(const struct engine *e)
 		return e->rests;
 	if (!reads && !hardly_read(e))
 		return false;
-	return (!reads || (is_uniform(e, shards_hit_rate(s, e->fast_blocks)) && !is_lasting(e))) &&
+	return (!reads || is_uniform(e, shards_hit_rate(s, e->fast_blocks))) &&
 	       (!writes || is_uniform(e, shards_touch_rate(s, e->fast_blocks)));
 }
 
@@ -174,6 +167,5 @@ bool hear_skewed(const struct engine *e)
 {
 	/* All accesses, not the aged count: the ghost cache remembers blocks from before its last ageing. */
 	return admit_skewed(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e),
-			    shards_hit_rate(&e->shards, e->fast_blocks), e->fast_blocks) ||
-	       is_lasting(e);
+			    shards_hit_rate(&e->shards, e->fast_blocks), e->fast_blocks);
 }

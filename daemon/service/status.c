@@ -162,7 +162,6 @@ static struct json_object *heat_json(const struct driver *d)
 {
 	const struct engine *e = &d->engine;
 	struct json_object *o = json_object_new_object();
-	struct shards_kept kept = shards_kept(&e->shards, e->fast_blocks);
 
 	text(o, "kind", heat_kind_name(e->warmth.kind));
 	text(o, "sense", d->sense);
@@ -184,8 +183,6 @@ static struct json_object *heat_json(const struct driver *d)
 	if (e->climbs)
 		real(o, "pinning_threshold", e->c.tuning.mapper.pinning_threshold);
 	flag(o, "skewed", hear_skewed(e));
-	real(o, "most_used_hit_rate", kept.hit);
-	real(o, "most_used_blocks", kept.blocks);
 	json_object_object_add(o, "lru_hit_rate_if_fast_were", ghost_json(e));
 	return o;
 }

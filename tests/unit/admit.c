@@ -45,31 +45,6 @@ static void skew_shows_in_hits_or_in_misses(void **state)
 	assert_true(admit_skewed(&t, 100000000, 1000000, 0.16, 100000));
 }
 
-/* 10 % kept: 11.5 % of hits, if from so many uses that chance would not have given them. */
-static void what_lasts_shows_where_an_lru_is_blind(void **state)
-{
-	struct shards_kept kept = { 0.116, 100000, 16000 };
-	struct admit_tunables t;
-
-	(void)state;
-	tunable_defaults(&admit_tunable_table, &t);
-	assert_true(admit_lasting(&t, 1000000, &kept));
-	kept.hit = 0.114;
-	assert_false(admit_lasting(&t, 1000000, &kept));
-	/* half of the blocks, half of the hits */
-	kept.blocks = 50000;
-	assert_true(admit_lasting(&t, 1000000, &kept));
-	kept = (struct shards_kept){ 0.116, 100000, 8000 };
-	assert_false(admit_lasting(&t, 1000000, &kept));
-	kept.hit = 0.2;
-	assert_true(admit_lasting(&t, 1000000, &kept));
-	t.lasting = 2.1;
-	assert_false(admit_lasting(&t, 1000000, &kept));
-	assert_false(admit_lasting(&t, 100000, &kept));
-	kept.uses = 0;
-	assert_false(admit_lasting(&t, 1000000, &kept));
-}
-
 /* 10 % fast: up to 12.5 % of hits are a uniform load's; what has been called one is until hits are 16.25 %. */
 static void a_uniform_load_is_known_after_two_passes(void **state)
 {
@@ -117,7 +92,6 @@ int main(void)
 		cmocka_unit_test(uniform_reuse_by_formula),
 		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
 		cmocka_unit_test(skew_shows_in_hits_or_in_misses),
-		cmocka_unit_test(what_lasts_shows_where_an_lru_is_blind),
 		cmocka_unit_test(a_uniform_load_is_known_after_two_passes),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
 	};

@@ -493,35 +493,6 @@ static void writes_do_not_hide_skew(void **state)
 	sim_remove(s);
 }
 
-/*
- * A database with a cache as large as the fast tier: what it asks for is never what it asked for lately, so an LRU below has
- * fewer hits than a random placement. An eighth of the blocks gets half of its own reads all the same, and goes up.
- */
-static void a_cache_above_does_not_hide_skew(void **state)
-{
-	enum { ALL = 64 * 1024, HOT = 8 * 1024 };
-	struct sim *s = sim_create(ALL, HOT);
-	void *mem = malloc(recency_bytes(HOT));
-	struct recency above;
-
-	(void)state;
-	recency_init(&above, HOT, mem, recency_bytes(HOT));
-	sim_open(s);
-	for (uint64_t i = 0; i < 400000; i++) {
-		uint64_t block = prng_below(&s->prng, 2) ? prng_below(&s->prng, HOT) : prng_below(&s->prng, ALL);
-
-		if (!recency_touch(&above, block))
-			sim_access(s, block, false);
-		if (i % 512 == 511)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	print_message("an LRU as large as the fast tier: %.3f\n", shards_hit_rate(&s->e.shards, s->e.fast_blocks));
-	assert_true(hear_skewed(&s->e));
-	assert_false(hear_uniform(&s->e));
-	sim_remove(s);
-	free(mem);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,7 +518,6 @@ int main(void)
 		cmocka_unit_test(no_room_is_final_and_tried_again),
 		cmocka_unit_test(a_volume_that_vanishes_ends_the_loop),
 		cmocka_unit_test(writes_do_not_hide_skew),
-		cmocka_unit_test(a_cache_above_does_not_hide_skew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

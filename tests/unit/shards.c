@@ -199,55 +199,6 @@ static void aging_follows_the_load(void **state)
 	free(s.samples);
 }
 
-/*
- * A cache above that holds @above blocks has had what comes again soon.  Of what it lets through, by a ghost cache: hits of
- * an LRU of a tenth of the blocks, and of what was used most before, in multiples of random blocks'.
- */
-static void below_an_lru(int kind, uint32_t above, double *lru, double *kept)
-{
-	double *zipf = zipf_table(BLOCKS, 0.99);
-	struct shards_kept got;
-	void *mem = malloc(recency_bytes(above));
-	struct shards_tunables t;
-	struct shards s;
-	struct recency r;
-	struct prng p = { 77 };
-
-	tunable_defaults(&shards_tunable_table, &t);
-	make(&s, &t, BLOCKS);
-	recency_init(&r, above, mem, recency_bytes(above));
-	for (int i = 0; i < 2 * ACCESSES; i++) {
-		uint64_t block = draw(kind, zipf, &p);
-
-		if (!recency_touch(&r, block))
-			shards_access(&s, block);
-	}
-	*lru = shards_hit_rate(&s, BLOCKS / 10);
-	got = shards_kept(&s, BLOCKS / 10);
-	*kept = got.hit * BLOCKS / got.blocks;
-	print_message("below an LRU of %u blocks: %.3f of an LRU, what was used most is used %.2f times as often as random blocks, by %.0f\n", above, *lru, *kept, got.uses);
-	assert_true(got.uses > 8000);
-	free(mem);
-	free(zipf);
-	free(s.samples);
-}
-
-static void what_lasts_shows_below_an_lru(void **state)
-{
-	double lru, kept;
-
-	(void)state;
-	/* an LRU below one as large does worse than chance, and yet there is a choice */
-	below_an_lru(0, BLOCKS / 10, &lru, &kept);
-	assert_true(lru < 0.1);
-	assert_true(kept > 1.5);
-	below_an_lru(2, BLOCKS / 40, &lru, &kept);
-	assert_true(kept > 5);
-	/* and here there is none */
-	below_an_lru(1, BLOCKS / 10, &lru, &kept);
-	assert_near(kept, 1, 0.1);
-}
-
 static void memory_is_constant_and_tunables_matter(void **state)
 {
 	struct shards_tunables t;
@@ -287,7 +238,6 @@ int main(void)
 		cmocka_unit_test(a_touch_takes_room_and_is_no_access),
 		cmocka_unit_test(aging_follows_the_load),
 		cmocka_unit_test(aging_waits_for_samples),
-		cmocka_unit_test(what_lasts_shows_below_an_lru),
 		cmocka_unit_test(memory_is_constant_and_tunables_matter),
 	};
 
