@@ -86,6 +86,8 @@ disk() {
 	tiers /dev/mapper/fastd /dev/mapper/slowd
 	LEAST=900 demote "2 CPUs (1, half a disk)" bar
 	vol_down
+	rmdrive fastd
+	rmdrive slowd
 }
 
 # ---- what a cold read costs the CPU ----
