@@ -13,7 +13,7 @@
 #include "loop/engine.h"
 
 #define ATTEMPTS	64	/* choices a tick */
-#define VAIN_TICKS	16	/* in a row without a choice, before hot blocks go down */
+#define VAIN_TICKS	256	/* in a row without a choice, some fifteen seconds, before hot blocks go down */
 #define PRESSED		8	/* regions a tick, at most */
 #define TELL_NS		600000000000ull	/* between messages about that */
 

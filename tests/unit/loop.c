@@ -707,7 +707,7 @@ static void room_is_made_where_all_is_hot(void **state)
 		if (i % 64 == 63)
 			assert_int_equal(sim_tick(s), 0);
 	}
-	quiet(s, 100);
+	quiet(s, 600);
 	assert_true(engine_hot_set(&s->e, 0, FAST / 2) > 0.45 * FAST);
 	assert_true((double)s->v.fast_used < 0.41 * FAST);
 	assert_true(s->e.stats.pressed > 0);
@@ -718,7 +718,7 @@ static void room_is_made_where_all_is_hot(void **state)
 	}
 	assert_true(told);
 	demoted = s->v.demoted;
-	quiet(s, 200);
+	quiet(s, 600);
 	assert_int_equal(s->v.demoted, demoted);
 	sim_remove(s);
 }

@@ -48,8 +48,9 @@ cat "$OUT/top-80x24"
 	    cells = [l for l in lines if re.match(r'  (fast|used)  ', l)]
 	    assert len({len(l) for l in cells}) == 1 and len(cells) == 2, cells
 	    assert "'a_volume_with_the_longest_name_that_a_volume_can_have_012345678'" in lines[0], lines[0]
-	# as much of it on a small terminal as on a large one
-	assert len({len(lines) for lines in names.values()}) == 1, {p: len(l) for p, l in names.items()}
+	# as much of it on a small terminal as on a large one; a forecast is there while a tier fills, which one may do in one frame only
+	steady = {p: [l for l in lines if not l.startswith('  forecast ')] for p, lines in names.items()}
+	assert len({len(lines) for lines in steady.values()}) == 1, {p: len(l) for p, l in names.items()}
 EOT
 terracectl report --seconds 2 --every 0.5 --output "$OUT/report.html" $name > /dev/null
 /usr/bin/python3 -IS - "$OUT/report.html" <<-'EOT' || die "the report is no good"
