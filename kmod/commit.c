@@ -429,8 +429,8 @@ static bool all_durable__f(const struct tr_journal *j)
 	return !j->cur && !j->committing && list_empty(&j->open);
 }
 
-/* Tiers that a flush would have to bring down. */
-static u32 to_flush__f(struct terrace *tr)
+/* Tiers that a flush would have to bring down. Inline: each flush asks. */
+static __always_inline u32 to_flush__f(struct terrace *tr)
 {
 	u32 t, mask = 0;
 
@@ -440,10 +440,9 @@ static u32 to_flush__f(struct terrace *tr)
 	return mask;
 }
 
-bool tr_commit_flush(struct terrace *tr, struct bio *bio)
+bool tr_commit_flush(struct terrace *tr, struct tr_io *io, struct bio *bio)
 {
 	struct tr_journal *j = &tr->journal;
-	struct tr_io *io = tr_io_of(bio);
 	bool durable, direct = false;
 	unsigned long flags;
 	u32 mask;

@@ -84,7 +84,7 @@ u64 tr_journal_append(struct terrace *tr, const struct tr_record *record);
 /* Queue a bio until everything completed so far is durable. Never sleep. An empty PREFLUSH:
  * true: it was sent nowhere, its drive is set, and tr_commit_flushed() is due at its end.
  */
-bool tr_commit_flush(struct terrace *tr, struct bio *bio);
+bool tr_commit_flush(struct terrace *tr, struct tr_io *io, struct bio *bio);
 void tr_commit_flushed(struct tr_io *io, blk_status_t status);
 void tr_commit_fua(struct terrace *tr, struct bio *bio);	/* ended through bio_endio */
 void tr_commit_kick(struct terrace *tr);

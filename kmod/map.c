@@ -472,7 +472,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 	ref.id = 0;
 	if (unlikely(bio->bi_opf & REQ_PREFLUSH)) {
 		WRITE_ONCE(tr->flushes, READ_ONCE(tr->flushes) + 1);
-		return tr_commit_flush(tr, bio) ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+		return tr_commit_flush(tr, io, bio) ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
 	}
 	block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
 	nr = all = bio->bi_iter.bi_size / TERRACE_BLOCK_BYTES;
