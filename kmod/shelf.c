@@ -498,13 +498,15 @@ static int begin_life(struct terrace *tr, struct tr_tier *tier, struct tr_shelf 
 }
 
 /* Counts as no free shelf until tr_shelves_put_back(): the next one is tried. */
-static void set_aside(struct tr_tier *tier, u32 number)
+static void set_aside(struct terrace *tr, struct tr_tier *tier, u32 number)
 {
 	spin_lock_irq(&tier->lock);
 	tier->chunks[number].flags |= TR_CHUNK_ASIDE;
 	tier->free_shelves--;
 	tier->aside++;
 	spin_unlock_irq(&tier->lock);
+	if (!READ_ONCE(tr->stopping))
+		queue_delayed_work(tr->room_wq, &tr->aside_work, HZ);
 }
 
 void tr_shelves_put_back(struct terrace *tr)
@@ -525,6 +527,17 @@ void tr_shelves_put_back(struct terrace *tr)
 			cond_resched();
 		}
 	}
+}
+
+/* Soon, for a drive that refused everything for a moment had all of them set aside. */
+void tr_shelves_aside_fn(struct work_struct *work)
+{
+	struct terrace *tr = container_of(to_delayed_work(work), struct terrace, aside_work);
+
+	if (READ_ONCE(tr->stopping))
+		return;
+	tr_shelves_put_back(tr);
+	queue_work(tr->room_wq, &tr->refill_work);
 }
 
 struct tr_shelf *tr_shelf_create(struct terrace *tr, struct tr_chunk *chunk)
@@ -564,7 +577,7 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 	struct tr_shelf *shelf = IS_ERR_OR_NULL(chunk) ? NULL : tr_shelf_create(tr, chunk);
 
 	if (shelf && begin_life(tr, tier, shelf)) {
-		set_aside(tier, shelf->chunk->number);
+		set_aside(tr, tier, shelf->chunk->number);
 		tr_shelf_destroy(tr, shelf);
 		return NULL;
 	}

@@ -219,6 +219,7 @@ bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who);
 u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
 void tr_shelves_put_back(struct terrace *tr);	/* those that could not be opened: to be tried anew */
+void tr_shelves_aside_fn(struct work_struct *work);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
  * them into @owner. How many; 0 when nothing can be read, -ENOMEM. Sleeps.

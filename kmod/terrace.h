@@ -606,6 +606,7 @@ struct terrace {
 	bool stopping;			/* suspended: background work keeps still */
 	bool noflush;			/* suspending without flush: requeue waiters */
 	struct delayed_work tick_work;
+	struct delayed_work aside_work;	/* shelves that could not be opened are tried anew */
 };
 
 static inline u64 tr_nr_regions(const struct terrace *tr)

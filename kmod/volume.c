@@ -31,7 +31,6 @@ static void tick_fn(struct work_struct *work)
 
 	WRITE_ONCE(tr->tick, tr->tick + 1);
 	tr_summary_tick(tr);
-	tr_shelves_put_back(tr);
 	tr_moves_forget(tr);
 	tr_orders_forget(tr);
 	tr_unpackers_forget(tr);
@@ -229,6 +228,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	mutex_init(&tr->epoch_mutex);
 	INIT_LIST_HEAD(&tr->volumes);
 	INIT_DELAYED_WORK(&tr->tick_work, tick_fn);
+	INIT_DELAYED_WORK(&tr->aside_work, tr_shelves_aside_fn);
 	INIT_WORK(&tr->evict_work, evict_fn);
 	tr_discards_init(tr);
 	tr_space_start(tr);
@@ -286,6 +286,7 @@ static void free_volume(struct terrace *tr)
 		cancel_work_sync(&tr->janitor_work);
 		cancel_work_sync(&tr->throttle.work);
 		cancel_delayed_work_sync(&tr->trim_work);
+		cancel_delayed_work_sync(&tr->aside_work);
 		cancel_work_sync(&tr->refill_work);
 		cancel_work_sync(&tr->evict_work);
 		cancel_work_sync(&tr->sweep_work);
@@ -295,8 +296,10 @@ static void free_volume(struct terrace *tr)
 	if (tr->commit_wq)
 		destroy_workqueue(tr->commit_wq);
 	/* Last: any of these may have looked at `stopping` just before, and kicked. */
-	if (tr->refill_work.func)
+	if (tr->refill_work.func) {
 		cancel_delayed_work_sync(&tr->janitor_again);
+		cancel_delayed_work_sync(&tr->aside_work);
+	}
 	if (tr->checkpoint_wq)
 		destroy_workqueue(tr->checkpoint_wq);
 	if (tr->cold_wq)
@@ -415,6 +418,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	flush_work(&tr->journal.commit_work);
 	flush_work(&tr->journal.free_work);
 	flush_work(&tr->refill_work);
+	cancel_delayed_work_sync(&tr->aside_work);
 	WRITE_ONCE(tr->noflush, false);
 }
 
@@ -422,6 +426,7 @@ void tr_volume_wake(struct terrace *tr)
 {
 	WRITE_ONCE(tr->stopping, false);
 	WRITE_ONCE(tr->noflush, false);
+	tr_shelves_put_back(tr);
 	if (tr_writable(tr))
 		queue_work(tr->room_wq, &tr->refill_work);
 	if (tr_writable(tr))

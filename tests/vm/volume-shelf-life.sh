@@ -57,3 +57,18 @@ for shelf in $used; do
 done
 vol_check
 pass "then in $now"
+
+# a drive that refuses writes for a moment costs no more than that
+vol_format
+vol_up stream_kb=0 janitor_high=1000 age_s=3600 throttle_us=0
+dd if=/dev/zero of="$VOL" bs=1M count=60 oflag=direct status=none
+drive slow error add write 0 "$(sectors /dev/mapper/slow)"
+for ((i = 0; i < 60; i++)); do	# until the shelves that stand open are used up
+	dd if=/dev/zero of="$VOL" bs=4M seek=$((15 + i)) count=1 oflag=direct status=none 2> /dev/null && die "not refused: $(vol_status)"
+done
+drive slow error clear
+sleep 5
+dd if=/dev/zero of="$VOL" bs=1M seek=60 count=30 oflag=direct status=none || die "still refused: $(vol_status)"
+vol_down
+vol_check
+pass "refused for a moment, then not"
