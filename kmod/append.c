@@ -59,12 +59,32 @@ static bool takes_appends(const struct terrace *tr, u32 t)
 	       READ_ONCE(tier->free_blocks) > tier->data_blocks / 16;
 }
 
+/* The tiers, as bits, that have places for zeros: more of them ready than writers need. */
+u32 tr_append_tiers(const struct terrace *tr)
+{
+	u32 t, tiers = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (takes_appends(tr, t) &&
+		    READ_ONCE(tr->tier[t].nr_ready) >= tr->tier[t].ready_max / 2)
+			tiers |= 1u << t;
+	return tiers;
+}
+
+/* Written, not asked for: a drive that unmaps them would have to find room for the append. */
 static int write_zeros(struct terrace *tr, const struct tr_io *io, u32 nr)
 {
-	if (!takes_appends(tr, io->tier))
-		return -ENOSPC;
-	return blkdev_issue_zeroout(tr->tier[io->tier].bdev, tr_io_sector(tr, io),
-				    nr * TERRACE_BLOCK_SECTORS, GFP_NOIO, 0);
+	sector_t sector = tr_io_sector(tr, io);
+	struct tr_burst burst;
+	u32 n;
+
+	tr_burst_begin(&burst);
+	for (; nr; nr -= n, sector += n * TERRACE_BLOCK_SECTORS) {
+		n = min_t(u32, nr, TR_MOST_UNIT);
+		tr_burst_rw(&burst, tr->tier[io->tier].bdev, sector, tr->zeros, n * TERRACE_BLOCK_BYTES,
+			    REQ_OP_WRITE);
+	}
+	return tr_burst_wait(&burst);
 }
 
 static enum tr_verdict route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr)
@@ -147,11 +167,11 @@ static bool is_busy(struct tr_appends *a)
 	return smp_load_acquire(&a->busy);	/* pairs with append_fn() */
 }
 
-/* The region's end is an end, too. */
+/* The region's end is an end, too, and so is that of the volume as a start would find it. */
 static void ask(struct tr_appends *a, struct append *append, u64 first, u32 nr)
 {
 	struct terrace *tr = a->tr;
-	u64 end = min(round_up(first + 1, TERRACE_REGION_BLOCKS), READ_ONCE(tr->virtual_blocks));
+	u64 end = min(round_up(first + 1, TERRACE_REGION_BLOCKS), READ_ONCE(tr->super.virtual_blocks));
 
 	if (is_busy(a) || first >= end || tr_is_cold(tr, first))
 		return;

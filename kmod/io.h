@@ -26,6 +26,7 @@ enum tr_verdict {
 #define TR_HOW_DEFERRED	(1u << 3)	/* may end after a commit */
 #define TR_HOW_PACK	(1u << 4)	/* from the pack, even if there is a clean copy */
 #define TR_HOW_ONE	(1u << 5)	/* a read of one block: TR_PACKED may be answered by map() */
+#define TR_HOW_AHEAD	(1u << 6)	/* zeros, for an append to come (append.c) */
 
 /*
  * Routes up to *@nr blocks from @block, which lie in one region; *@nr becomes

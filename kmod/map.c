@@ -132,11 +132,15 @@ static u32 get_from_tiers(struct terrace *tr, u32 tiers, u64 block, u32 n, bool 
  * stream from the first that is not of slots. Returns how many. From those that are
  * avoided only when the others are full: none being ready there now is waited for.
  */
-static u32 get_place(struct terrace *tr, u64 block, u32 n, bool stream, u8 *t, u64 *index)
+static u32 get_place(struct terrace *tr, u64 block, u32 n, u32 how, u8 *t, u64 *index)
 {
 	u32 avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS);
-	u32 got = get_from_tiers(tr, ~avoid, block, n, stream, t, index);
+	bool stream = how & TR_HOW_STREAM;
+	u32 got;
 
+	if (unlikely(how & TR_HOW_AHEAD))
+		return get_from_tiers(tr, tr_append_tiers(tr) & ~avoid, block, n, false, t, index);
+	got = get_from_tiers(tr, ~avoid, block, n, stream, t, index);
 	if (likely(got || !avoid))
 		return got;
 	avoid &= tr_space_open(tr);
@@ -208,8 +212,7 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 		unpromise(tr, region, n, 1);
 		return TR_ROOM;
 	}
-	got = get_place(tr, (region->number << TERRACE_REGION_SHIFT) + i, n, how & TR_HOW_STREAM, &t,
-			&index);
+	got = get_place(tr, (region->number << TERRACE_REGION_SHIFT) + i, n, how, &t, &index);
 	if (got < n) {
 		tr_journal_unreserve(tr, n - got);
 		unpromise(tr, region, n - got, !got);
@@ -327,7 +330,7 @@ enum tr_verdict tr_route_ahead(struct terrace *tr, struct tr_io *io, u64 block, 
 	if (place != TR_NO_PLACE || ref.id || flags & (TR_REGION_LOST | TR_REGION_MOVING))
 		return TR_ERROR;
 	*nr = n;
-	return route_new(tr, io, region, i, nr, TR_HOW_WRITE | TR_HOW_DEFERRED);
+	return route_new(tr, io, region, i, nr, TR_HOW_WRITE | TR_HOW_DEFERRED | TR_HOW_AHEAD);
 }
 
 /* --- streams --------------------------------------------------------------------- */

@@ -361,6 +361,7 @@ void tr_throttle(struct terrace *tr, struct bio *bio);	/* later; never sleeps */
 void tr_throttle_update(struct terrace *tr);	/* room has changed */
 
 /* Places ahead of appends (append.c). */
+u32 tr_append_tiers(const struct terrace *tr);
 int tr_appends_init(struct terrace *tr);
 void tr_appends_quiesce(struct terrace *tr);
 void tr_appends_exit(struct terrace *tr);

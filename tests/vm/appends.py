@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Appends that are synced one by one, while another writes ahead of them.
 
-usage: appends.py write DEVICE COUNT PROMISED [ahead] | check DEVICE COUNT PROMISED [ahead]
+usage: appends.py write|check DEVICE COUNT PROMISED [ahead] | strew DEVICE FIRST COUNT
 
 write: blocks 0 .. COUNT-1, one after the other, fdatasync after each; then it writes
 how many are promised to the file PROMISED. `ahead`: another thread writes up to 300
 blocks in front, at random, and the appender leaves those out that are its own.
 check: what was promised is there, and nothing that nobody wrote.
+strew DEVICE FIRST COUNT: discards the first block of each of COUNT pairs, from FIRST on.
 """
+import fcntl
 import mmap
 import os
 import random
+import struct
 import sys
 import threading
 
 BLOCK = 4096
+BLKDISCARD = 0x1277
 what, device, count, promised = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 ahead = len(sys.argv) > 5
 
@@ -81,4 +85,15 @@ def check():
     print(f"{sure} promised")
 
 
-write() if what == "write" else check()
+def strew(first, pairs):
+    fd = os.open(device, os.O_RDWR)
+    for block in range(first, first + 2 * pairs, 2):
+        fcntl.ioctl(fd, BLKDISCARD, struct.pack("QQ", block * BLOCK, BLOCK))
+
+
+if what == "write":
+    write()
+elif what == "strew":
+    strew(count, int(promised))
+else:
+    check()

@@ -81,7 +81,43 @@ vol_format
 vol_up stream_kb=256 append_kb=0
 appends write "$VOL" 1000 /dev/shm/promised
 check_eq "blocks of the log on the disk" "$(vol_tier 1 used | cut -d/ -f1)" 0
-dd if=/dev/zero of="$VOL" bs=64k seek=256 count=128 oflag=direct status=none
+taskset -c 0 dd if=/dev/zero of="$VOL" bs=64k seek=256 count=128 oflag=direct status=none	# streams are seen per CPU
 [ "$(vol_tier 1 used | cut -d/ -f1)" -ge 1500 ] || die "a stream of 8 MiB: $(vol_tier 1 used) on the disk"
 pass "a log of 4 MiB stays fast, a stream of 8 MiB goes past the fast tier"
+vol_down
+
+# ---- what is prepared comes from the fast tier, from more than other writers need ----
+
+vol_format
+vol_up append_kb=1024 stream_kb=0 janitor_high=1000 throttle_us=0
+dd if=/dev/zero of="$VOL" bs=1M seek=64 count=116 oflag=direct status=none
+vol_message commit
+full=$(vol_tier 0 used)
+appends strew "$VOL" 16384 14000
+vol_message commit
+for ((i = 0; i < 100 && $(vol_tier 0 used | cut -d/ -f1) > 20000; i++)); do sleep 0.1; done
+echo "# $full used, then every other block discarded: $(vol_tier 0 used)"
+free=$(vol_tier 1 free_shelves)
+appends write "$VOL" 3000 /dev/shm/promised
+check_eq "blocks on the disk, with the free slots strewn" "$(vol_tier 1 used | cut -d/ -f1)" 0
+check_eq "free shelves" "$(vol_tier 1 free_shelves)" "$free"
+pass "nothing is prepared on the disk"
+vol_down
+
+# ---- prepared blocks have room below, too ----
+
+modprobe loop
+truncate -s 128M /dev/shm/thin
+VOL_DRIVES=("$(losetup -f --show /dev/shm/thin)" /dev/ram/slow)
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=/dev/ram/slow"
+vol_up append_kb=1024
+vol_message checkpoint
+below() { echo $(($(stat -c %b /dev/shm/thin) / 8)); }
+had=$(below) of=$(vol_tier 0 used | cut -d/ -f1)
+appends write "$VOL" 1500 /dev/shm/promised
+sync /dev/shm/thin
+used=$(($(vol_tier 0 used | cut -d/ -f1) - of)) has=$(($(below) - had))
+[ "$used" -gt 1500 ] || die "nothing is prepared beyond 1500 appends: $used"
+[ "$has" -ge "$used" ] || die "$used blocks are used, of these $has have room below"
+pass "$used blocks used, $has blocks of room taken below"
 vol_down
