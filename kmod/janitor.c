@@ -352,13 +352,13 @@ static u32 pick_shelf(struct tr_tier *tier, bool pack)
 }
 
 /* One shelf with loose blocks that can be packed; the others that are looked at have none. */
-static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
+static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool must, bool *failed)
 {
 	u32 chunk = pick_shelf(tier, true);
 	s64 moved = 0;
 
 	for (; chunk != TR_ANY_CHUNK && may_go_on(tr); chunk = pick_shelf(tier, true)) {
-		moved = tr_pack_shelf(tr, tier, chunk);
+		moved = tr_pack_shelf(tr, tier, chunk, must);
 		*failed |= moved == -ENOMEM;
 		if (moved > 0 || moved == -EBUSY || moved == -ETXTBSY || moved == -ENOSPC ||
 		    moved == -ENOMEM)
@@ -380,7 +380,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 
 	/* Packed, there is less of it. */
 	if (tr_overcommitted(tr) && (chunk == TR_ANY_CHUNK || alive_in(tier, chunk) > WORTH_PACKING)) {
-		moved = pack_round(tr, tier, failed);
+		moved = pack_round(tr, tier, chunk == TR_ANY_CHUNK, failed);
 		if (moved)
 			return moved;
 	}

@@ -96,7 +96,9 @@ void tr_order_area_put(struct terrace *tr, struct tr_order_area *area);
 /* What was read is in the area, by block. -EIO: result->bad_block. */
 int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		  struct terrace_result *result);
-/* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room. */
+/* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room; -E2BIG: they
+ * lie loose on a shelf, and most of them do not compress.
+ */
 int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		  struct tr_order_area *area, struct terrace_result *result);
 /* Writes the blocks in `into` to their homes; those without a free one are in none of

@@ -37,8 +37,8 @@ static u64 region_of(const struct tr_owner *owner)
 	return owner->block >> TERRACE_REGION_SHIFT;
 }
 
-/* Owners are hints: blocks of region @number that do lie loose on the shelf. */
-static u32 loose_on(struct terrace *tr, u64 number, const struct tr_tier *tier, u32 chunk)
+/* Owners are hints: blocks of region @number that do lie loose on the shelf, or an error. */
+static s32 loose_on(struct terrace *tr, u64 number, const struct tr_tier *tier, u32 chunk)
 {
 	struct tr_region *region;
 	unsigned long flags;
@@ -50,7 +50,7 @@ static u32 loose_on(struct terrace *tr, u64 number, const struct tr_tier *tier, 
 	tr_reserve_wait(tr);
 	region = tr_region_get(tr, number, false);
 	if (IS_ERR_OR_NULL(region))
-		return 0;
+		return region ? PTR_ERR(region) : 0;
 	spin_lock_irqsave(&region->lock, flags);
 	for (i = 0; i < TERRACE_REGION_BLOCKS; i += n) {
 		n = tr_leaf_run(&region->leaf, i, TERRACE_REGION_BLOCKS - i, &place);
@@ -63,11 +63,22 @@ static u32 loose_on(struct terrace *tr, u64 number, const struct tr_tier *tier, 
 	return count;
 }
 
-/* Is there room to clean the shelf to its end, with @left blocks in it? */
-static bool takes(struct tr_tier *tier, u32 left)
+/*
+ * Is there room for one more pack, and then to clean the shelf, with @left blocks in it, to its
+ * end? That is sure with a free shelf; so the last one is opened only if what is left here fits
+ * into it. @must: no shelf is worth cleaning, and what is packed here is the only room to come.
+ */
+static bool takes(struct tr_tier *tier, u32 left, bool must)
 {
-	return READ_ONCE(tier->free_shelves) ||
-	       tr_shelf_room(tier, TR_APPEND_MOVES) > left + left / TERRACE_OWNERS_PER_BLOCK;
+	u32 fresh = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	u32 room = tr_shelf_room(tier, TR_APPEND_MOVES), free = READ_ONCE(tier->free_shelves);
+
+	fresh -= fresh / TERRACE_OWNERS_PER_BLOCK + tier->unit;
+	if (must)
+		return free || room > left + left / TERRACE_OWNERS_PER_BLOCK;
+	return free > 1 || tr_shelf_fits(room, left) ||
+	       (free && (tr_shelf_fits(fresh, left) ||
+			 room >= TERRACE_REGION_BLOCKS + TERRACE_PACK_HEADER_BLOCKS + 2 * tier->unit));
 }
 
 static int pack_region(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 number,
@@ -87,39 +98,63 @@ static int pack_region(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 
 	return order->result.error;
 }
 
-/* By region; @left blocks live on the shelf. When most of them do not compress it stops, and
- * what it has done is not worth going on with: 0.
- */
-static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
-			const struct tr_owner *owner, u32 nr, u32 left)
-{
-	struct tr_order *order = kvmalloc(sizeof(*order), GFP_NOIO);
-	u32 k, end;
-	s64 moved = 0, raw = 0;
-	int err = order ? 0 : -ENOMEM;
+struct packing {
+	s64 moved;		/* blocks */
+	u32 refused;		/* blocks of regions that do not compress */
+	int err;		/* the first of those that say nothing of what lies there */
+};
 
-	for (k = 0; order && k < nr && raw * 2 <= moved && tr_writable(tr); k = end) {
-		for (end = k + 1; end < nr && region_of(&owner[end]) == region_of(&owner[k]); end++)
-			;
-		if (end - k < LEAST || loose_on(tr, region_of(&owner[k]), tier, chunk) < LEAST)
-			continue;
-		err = takes(tier, left) ? pack_region(tr, tier, chunk, region_of(&owner[k]), order) :
-					  -ENOSPC;
-		if (err == -ENOSPC)
-			break;
-		if (err)
-			continue;
-		moved += order->result.down;
-		raw += order->result.raw;
-		left -= min_t(u32, left, order->result.down);
-	}
-	kvfree(order);
-	if (raw * 2 > moved)
-		return 0;
-	return moved ?: err;
+/* Not before most of the shelf is: what compresses may be what comes last, by region. */
+static bool is_noise(const struct packing *p, u32 alive)
+{
+	return p->refused > alive / 2;
 }
 
-static s64 pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 alive)
+/* -ENOSPC: no room for more. */
+static int pack_next(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 number,
+		     struct tr_order *order, struct packing *p)
+{
+	s32 loose = loose_on(tr, number, tier, chunk);
+	int err = 0;
+
+	if (loose >= LEAST)
+		err = pack_region(tr, tier, chunk, number, order);
+	else if (loose < 0)
+		err = loose;
+	if (err == -E2BIG)
+		p->refused += loose;
+	else if (err && err != -ENOENT && err != -ENOSPC)
+		p->err = p->err ?: err;
+	else if (!err && loose >= LEAST)
+		p->moved += min_t(u32, order->result.down, loose);
+	return err;
+}
+
+/* By region; @alive blocks live on the shelf. 0: there is nothing that could be packed. */
+static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
+			const struct tr_owner *owner, u32 nr, u32 alive, bool must)
+{
+	struct tr_order *order = kvmalloc(sizeof(*order), GFP_NOIO);
+	struct packing p = { .err = order ? 0 : -ENOMEM };
+	int err = 0;
+	u32 k, end;
+
+	for (k = 0; order && k < nr && !is_noise(&p, alive) && err != -ENOSPC && tr_writable(tr); k = end) {
+		for (end = k + 1; end < nr && region_of(&owner[end]) == region_of(&owner[k]); end++)
+			;
+		if (end - k < LEAST)
+			continue;
+		err = -ENOSPC;
+		if (takes(tier, alive - min_t(s64, alive, p.moved), must))
+			err = pack_next(tr, tier, chunk, region_of(&owner[k]), order, &p);
+	}
+	kvfree(order);
+	if (err == -ENOSPC)
+		p.err = p.err ?: err;
+	return p.moved ?: p.err;
+}
+
+static s64 pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 alive, bool must)
 {
 	struct tr_owner *owner = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*owner), GFP_NOIO);
 	s64 moved = -ENOMEM;
@@ -130,12 +165,12 @@ static s64 pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 a
 	nr = tr_shelf_owners(tr, tier, chunk, owner);
 	if (nr > 0)
 		sort(owner, nr, sizeof(*owner), by_block, NULL);
-	moved = nr > 0 ? pack_regions(tr, tier, chunk, owner, nr, alive) : nr;
+	moved = nr > 0 ? pack_regions(tr, tier, chunk, owner, nr, alive, must) : nr;
 	kvfree(owner);
 	return moved;
 }
 
-s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, bool must)
 {
 	s64 moved = -ENOSPC;
 	u32 alive;
@@ -148,8 +183,8 @@ s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	spin_unlock_irq(&tier->lock);
 	if (open)
 		moved = -ETXTBSY;
-	else if (takes(tier, alive))
-		moved = pack_shelf(tr, tier, chunk, alive);
+	else if (takes(tier, alive, must))
+		moved = pack_shelf(tr, tier, chunk, alive, must);
 	mutex_unlock(&tier->clean_mutex);
 	return moved;
 }

@@ -328,8 +328,10 @@ void tr_control_resume(struct terrace *tr);
 s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
 /* Is the volume larger than its drives? Then the janitor packs. */
 bool tr_overcommitted(const struct terrace *tr);
-/* Packs what lies loose on it (pack_shelf.c). Blocks that are packed now, or an error likewise. */
-s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
+/* Packs what lies loose on it (pack_shelf.c). Blocks that are packed now, or an error likewise; 0:
+ * there is nothing that could be. @must: even with the last free shelf, no other is worth cleaning.
+ */
+s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, bool must);
 /* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */
 s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose);
 
