@@ -111,7 +111,7 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 
 	if (!order)
 		return -ENOMEM;
-	for (k = 0; k < nr && tr_writable(tr); k++) {
+	for (k = 0; k < nr && tr_writable(tr) && !READ_ONCE(tr->stopping); k++) {
 		order[k].chunk = chunk;
 		order[k].ask = (struct terrace_move){
 			.region = found[k].region, .cookie = 1, .mode = TERRACE_MOVE_MERGE,

@@ -361,7 +361,7 @@ static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool must, bool 
 		moved = tr_pack_shelf(tr, tier, chunk, must);
 		*failed |= moved == -ENOMEM;
 		if (moved > 0 || moved == -EBUSY || moved == -ETXTBSY || moved == -ENOSPC ||
-		    moved == -ENOMEM)
+		    moved == -ENOMEM || !may_go_on(tr))
 			break;
 		spin_lock_irq(&tier->lock);
 		tier->chunks[chunk].flags |= TR_CHUNK_DENSE;
@@ -390,7 +390,8 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 	moved = tr_clean_shelf(tr, tier, chunk);
 	settle(tr);
 	*failed |= moved == -ENOMEM;
-	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM) {
+	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM &&
+	    may_go_on(tr)) {
 		/* Owners that cannot be read, or a lost region: leave it alone until
 		 * something in it is freed, or hidden room is looked for. What passes by
 		 * itself is no reason: an order at work on one of its regions, no room.
@@ -489,9 +490,9 @@ static void janitor_fn(struct work_struct *work)
 		WRITE_ONCE(tr->janitor_next, jiffies + HZ);
 	}
 	/* What the search for hidden room found need not have been released yet. And what
-	 * failed for want of memory says nothing of room.
+	 * failed for want of memory says nothing of room, nor does what was stopped.
 	 */
-	WRITE_ONCE(tr->janitor_vain, progress || failed ? 0 : began);
+	WRITE_ONCE(tr->janitor_vain, progress || failed || !may_go_on(tr) ? 0 : began);
 	WRITE_ONCE(tr->janitor_busy, false);
 	queue_work(tr->room_wq, &tr->refill_work);
 	tr_room_made(tr);	/* whoever waits for room looks again, or learns that there is none */

@@ -139,7 +139,11 @@ static s64 pack_regions(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	int err = 0;
 	u32 k, end;
 
-	for (k = 0; order && k < nr && !is_noise(&p, alive) && err != -ENOSPC && tr_writable(tr); k = end) {
+	for (k = 0; order && k < nr && !is_noise(&p, alive) && err != -ENOSPC; k = end) {
+		if (!tr_writable(tr) || READ_ONCE(tr->stopping)) {
+			p.err = p.err ?: -EINTR;
+			break;
+		}
 		for (end = k + 1; end < nr && region_of(&owner[end]) == region_of(&owner[k]); end++)
 			;
 		if (end - k < LEAST)
