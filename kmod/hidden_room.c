@@ -75,7 +75,7 @@ bool tr_hidden_room_wanted(struct terrace *tr)
 
 /* --- dead blocks ------------------------------------------------------------------ */
 
-/* Also that shelves could not be emptied: a drive may read by now what it could not. How many. */
+/* Also that shelves could not be emptied, or packed: a drive may read by now what it could not. How many. */
 static u32 forget_dead(struct terrace *tr)
 {
 	u32 t, c, vain = 0;
@@ -88,9 +88,9 @@ static u32 forget_dead(struct terrace *tr)
 		for (c = 0; c < tier->nr_chunks; c++) {
 			spin_lock_irq(&tier->lock);
 			tier->chunks[c].dead = 0;
-			vain += !!(tier->chunks[c].flags & TR_CHUNK_VAIN);
+			vain += !!(tier->chunks[c].flags & (TR_CHUNK_VAIN | TR_CHUNK_UNREAD));
 			/* less may be enough now */
-			tier->chunks[c].flags &= ~(TR_CHUNK_SHUT | TR_CHUNK_VAIN);
+			tier->chunks[c].flags &= ~(TR_CHUNK_SHUT | TR_CHUNK_VAIN | TR_CHUNK_UNREAD);
 			spin_unlock_irq(&tier->lock);
 			cond_resched();
 		}

@@ -340,7 +340,7 @@ static u32 pick_shelf(struct tr_tier *tier, bool pack)
 		info = &tier->chunks[c];
 		alive = tr_chunk_alive(info);
 		if (!info->used || tr_shelf_is_open__f(tier, c) ||
-		    info->flags & (pack ? TR_CHUNK_DENSE : TR_CHUNK_VAIN) ||
+		    info->flags & (pack ? TR_CHUNK_DENSE | TR_CHUNK_UNREAD : TR_CHUNK_VAIN) ||
 		    (pack ? alive <= most : alive >= least || !gains(info, alive)))
 			continue;
 		least = alive;
@@ -364,7 +364,7 @@ static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool must, bool 
 		    moved == -ENOMEM || !may_go_on(tr))
 			break;
 		spin_lock_irq(&tier->lock);
-		tier->chunks[chunk].flags |= TR_CHUNK_DENSE;
+		tier->chunks[chunk].flags |= moved ? TR_CHUNK_UNREAD : TR_CHUNK_DENSE;
 		spin_unlock_irq(&tier->lock);
 	}
 	if (moved > 0)

@@ -62,6 +62,7 @@ struct tr_chunk_delta {
 #define TR_CHUNK_SHUT	(1u << 3)	/* nothing to be opened again (reopen.c) */
 #define TR_CHUNK_ASIDE	(1u << 5)	/* a free shelf that could not be opened (shelf.c) */
 #define TR_CHUNK_DENSE	(1u << 4)	/* nothing loose in it that could be packed (pack_shelf.c) */
+#define TR_CHUNK_UNREAD	(1u << 6)	/* what is could not be, for errors that may pass */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */
