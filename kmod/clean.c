@@ -62,7 +62,8 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 		      struct found *found, u32 max, u32 *nr)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
-	u32 at = 0, from = 0, have = 0, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	u32 at = 0, from = 0, have = 0, bad = 0;
+	u32 end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
 	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
 	struct tr_pack_head head;
 	void *buf;
@@ -74,7 +75,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	if (!buf)
 		err = -ENOMEM;
-	while (buf && at < end && *nr < max) {
+	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, bad)) {
 		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
 			at++;
 			continue;
@@ -82,8 +83,8 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 		if (at < from || at + min(TERRACE_PACK_HEADER_BLOCKS, end - at) > from + have) {
 			from = at;
 			have = min_t(u32, SCAN_BLOCKS, end - at);
-			r = tr_read_each(tier->bdev, tier->data_sector +
-					 (first + from) * TERRACE_BLOCK_SECTORS, buf, have);
+			r = tr_read_each(tr, tier->bdev, tier->data_sector +
+					 (first + from) * TERRACE_BLOCK_SECTORS, buf, have, &bad);
 			err = err ?: r;
 		}
 		if (header_at(tr, tier, chunk, at, buf + (at - from) * TERRACE_BLOCK_BYTES,

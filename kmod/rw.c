@@ -16,6 +16,7 @@
 static struct bio_set bursts;
 
 #define GENTLE_PAGES	8	/* in one bio */
+#define MOST_BAD	64	/* blocks that were tried; a drive may take half a minute for each */
 
 int tr_rw_init(void)
 {
@@ -118,7 +119,13 @@ int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_
 	return tr_burst_wait(&burst);
 }
 
-int tr_read_each(struct block_device *bdev, sector_t sector, void *buf, u32 n)
+bool tr_gave_up_reading(const struct terrace *tr, u32 bad)
+{
+	return bad >= MOST_BAD || READ_ONCE(tr->stopping);
+}
+
+int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector, void *buf, u32 n,
+		 u32 *bad)
 {
 	int err = tr_rw(bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ), r;
 	u32 k;
@@ -126,9 +133,12 @@ int tr_read_each(struct block_device *bdev, sector_t sector, void *buf, u32 n)
 	if (!err)
 		return 0;
 	for (err = 0, k = 0; k < n; k++, sector += TERRACE_BLOCK_SECTORS, buf += TERRACE_BLOCK_BYTES) {
-		r = tr_rw(bdev, sector, buf, TERRACE_BLOCK_BYTES, REQ_OP_READ);
-		if (r)
+		r = tr_gave_up_reading(tr, *bad) ? -EIO :
+		    tr_rw(bdev, sector, buf, TERRACE_BLOCK_BYTES, REQ_OP_READ);
+		if (r) {
 			memset(buf, 0, TERRACE_BLOCK_BYTES);
+			++*bad;
+		}
 		err = err ?: r;
 	}
 	return err;

@@ -37,20 +37,20 @@ static u32 owners_of_table(struct terrace *tr, struct tr_tier *tier, u32 chunk, 
 	return nr;
 }
 
-/* From the owner blocks: the whole shelf is read. */
-static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
+/* From the owner blocks: the whole shelf is read. An error only if nothing was found. */
+static int owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
 			    struct tr_owner *owner)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
 	struct tr_owners head;
-	u32 at, k, i, nr = 0;
+	u32 at, k, i, nr = 0, bad = 0;
 
-	for (at = 0; at < SHELF_DATA; at += TERRACE_TABLE_BLOCKS) {
+	for (at = 0; at < SHELF_DATA && !tr_gave_up_reading(tr, bad); at += TERRACE_TABLE_BLOCKS) {
 		u32 n = min_t(u32, TERRACE_TABLE_BLOCKS, SHELF_DATA - at);
 
 		/* What cannot be read is no owner block; what lies beside it may be one. */
-		tr_read_each(tier->bdev, tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS,
-			     buf, n);
+		tr_read_each(tr, tier->bdev,
+			     tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS, buf, n, &bad);
 		for (k = 0; k < n; k++) {
 			void *b = buf + k * TERRACE_BLOCK_BYTES;
 
@@ -63,7 +63,7 @@ static u32 owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			}
 		}
 	}
-	return nr;
+	return nr || !(bad || READ_ONCE(tr->stopping)) ? nr : -EIO;
 }
 
 int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner)

@@ -288,7 +288,12 @@ int tr_burst_wait(struct tr_burst *burst);
 void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct tr_burst *burst);
 /* One buffer, and wait. */
 int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
-/* Reads @n blocks; what cannot be read of them becomes zeros. The first error, 0: all were read. */
-int tr_read_each(struct block_device *bdev, sector_t sector, void *buf, u32 n);
+/* Reads @n blocks; what cannot be read of them becomes zeros, and is counted in *@bad. When that
+ * comes to 64, or the volume stops, the rest is left out: tr_gave_up_reading(). The
+ * first error, 0: all were read.
+ */
+int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector, void *buf, u32 n,
+		 u32 *bad);
+bool tr_gave_up_reading(const struct terrace *tr, u32 bad);
 
 #endif
