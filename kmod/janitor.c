@@ -29,6 +29,7 @@
 #define WORTH_CLEANING	(TERRACE_CHUNK_BLOCKS * 9 / 10)
 #define WORTH_PACKING	(TERRACE_CHUNK_BLOCKS / 2)
 #define GAIN_LEAST	128	/* blocks */
+#define PACK_LEAST	64	/* blocks that are worth a header, its copy, and one pack more */
 
 struct candidate {
 	u64 number;
@@ -80,10 +81,11 @@ static u32 count_blocks(struct tr_region *region, u32 t, u32 enough)
 	return count;
 }
 
-/* How many blocks a region may have on tier @t; all of them when it is not in memory. */
+/* How many blocks a region may have on tier @t; more than it has when it is not in memory. */
 static u32 blocks_on(struct terrace *tr, u64 number, u32 t)
 {
 	struct tr_region *region;
+	struct tr_entry entry;
 	u32 count = TERRACE_REGION_BLOCKS;
 
 	rcu_read_lock();
@@ -91,6 +93,9 @@ static u32 blocks_on(struct terrace *tr, u64 number, u32 t)
 	if (region)
 		count = region == &tr->empty ? 0 : count_blocks(region, t, count);
 	rcu_read_unlock();
+	if (!region && tr->tier[t].kind == TERRACE_KIND_SLOTS &&
+	    !tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &entry))
+		count = min_t(u32, count, entry.count);		/* on slots, of whichever tier */
 	return count;
 }
 
@@ -156,6 +161,14 @@ static u64 surplus(struct terrace *tr, const struct tr_tier *tier)
 	return used > low ? used - low : 0;
 }
 
+static struct tr_move move_down(u64 number, const struct tr_tier *from, const struct tr_tier *to)
+{
+	return (struct tr_move){
+		.number = number, .from = from->number, .to = to->number,
+		.who = TR_APPEND_WRITES, .chunk = TR_ANY_CHUNK,
+	};
+}
+
 /*
  * The next moves, of no more regions than it takes to move @need blocks. They
  * append where writers do, who overflow to the same shelves meanwhile: two
@@ -175,10 +188,7 @@ static u32 fill_batch(struct terrace *tr, struct tr_tier *from, struct tr_tier *
 		if (!blocks)
 			continue;
 		expected += blocks;
-		move[m++] = (struct tr_move){
-			.number = (*next)->number, .from = from->number, .to = to->number,
-			.who = TR_APPEND_WRITES, .chunk = TR_ANY_CHUNK,
-		};
+		move[m++] = move_down((*next)->number, from, to);
 	}
 	return m;
 }
@@ -208,30 +218,45 @@ static s64 demote_round(struct terrace *tr, struct tr_tier *from, struct tr_tier
 	return moved;
 }
 
-/* The next orders, likewise. */
-static u32 fill_orders(struct terrace *tr, struct tr_tier *from, struct tr_tier *to, u64 need,
-		       const struct candidate **next, const struct candidate *end,
-		       struct tr_order *order)
-{
-	u64 expected = 0;
-	u32 m = 0;
+/* The next of both, likewise: orders, and for what is too little for a pack moves. */
+struct next_down {
+	struct tr_order *order;
+	struct tr_move *move;
+	u32 orders, moves;
+};
 
-	for (; m < TR_ORDER_BATCH && *next < end && expected < need; ++*next) {
+static void fill_down(struct terrace *tr, struct tr_tier *from, struct tr_tier *to, u64 need,
+		      const struct candidate **next, const struct candidate *end,
+		      struct next_down *down)
+{
+	bool packs = to->kind == TERRACE_KIND_SHELVES;
+	struct tr_order *order;
+	u64 expected = 0;
+
+	static_assert(TR_MOVE_BATCH >= TR_ORDER_BATCH);
+	down->orders = 0;
+	down->moves = 0;
+	for (; down->orders < TR_ORDER_BATCH && down->moves < TR_ORDER_BATCH && *next < end &&
+	       expected < need; ++*next) {
 		u32 blocks = blocks_on(tr, (*next)->number, from->number);
 
 		cond_resched();
 		if (!blocks)
 			continue;
 		expected += blocks;
-		memset(&order[m], 0, sizeof(*order));
-		order[m].chunk = TR_ANY_CHUNK;
-		order[m].ask.cookie = 1;
-		order[m].ask.mode = TERRACE_MOVE_APPEND;
-		order[m].ask.codec = to->kind == TERRACE_KIND_SHELVES ? TERRACE_CODEC_LZ4 : 0;
-		order[m].ask.region = (*next)->number;
-		order[m++].ask.tier_down = to->number;
+		if (packs && blocks < PACK_LEAST) {
+			down->move[down->moves++] = move_down((*next)->number, from, to);
+			continue;
+		}
+		order = &down->order[down->orders++];
+		memset(order, 0, sizeof(*order));
+		order->chunk = TR_ANY_CHUNK;
+		order->ask.cookie = 1;
+		order->ask.mode = TERRACE_MOVE_APPEND;
+		order->ask.codec = packs ? TERRACE_CODEC_LZ4 : 0;
+		order->ask.region = (*next)->number;
+		order->ask.tier_down = to->number;
 	}
-	return m;
 }
 
 static bool takes_orders(struct terrace *tr, const struct tr_tier *to, const struct tr_tier *from)
@@ -240,34 +265,52 @@ static bool takes_orders(struct terrace *tr, const struct tr_tier *to, const str
 					    tr_shelf_may_open(to, TR_APPEND_WRITES));
 }
 
-/* The oldest of a window go home, or into packs. Blocks moved, or given back for nothing. */
-static s64 order_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
-		      struct candidate *candidate)
+/* Blocks that went, or were given back for nothing; *@full: there is no room for more. */
+static s64 run_down(struct terrace *tr, struct next_down *down, bool *full)
 {
-	struct tr_order *order = kvmalloc_array(TR_ORDER_BATCH, sizeof(*order), GFP_NOIO);
-	const struct candidate *next = candidate, *end;
 	struct tr_order *batch[TR_ORDER_BATCH];
-	u64 need = surplus(tr, from);
-	s64 moved = 0;
-	u32 m, i;
+	s64 packed = 0, moved = 0;
+	u32 i;
 
-	if (!order)
+	for (i = 0; i < down->orders; i++)
+		batch[i] = &down->order[i];
+	if (down->orders)
+		tr_orders_run(tr, batch, down->orders);
+	for (i = 0; i < down->orders; i++)
+		packed += batch[i]->result.down + batch[i]->result.dropped;
+	*full = down->orders && batch[down->orders - 1]->result.error == -ENOSPC;
+	this_cpu_add(tr->stats->moved, packed);
+	if (down->moves)
+		tr_moves_run(tr, down->move, down->moves);
+	for (i = 0; i < down->moves; i++)
+		moved += down->move[i].moved;
+	*full |= down->moves && down->move[down->moves - 1].err == -ENOSPC;
+	return packed + moved;
+}
+
+/* The oldest of a window go home, or into packs. */
+static s64 order_round(struct terrace *tr, struct tr_tier *from, struct tr_tier *to,
+		       struct candidate *candidate, struct tr_move *move)
+{
+	struct next_down down = {
+		.order = kvmalloc_array(TR_ORDER_BATCH, sizeof(*down.order), GFP_NOIO),
+		.move = move,
+	};
+	const struct candidate *next = candidate, *end;
+	u64 need = surplus(tr, from);
+	bool full = false;
+	s64 moved = 0;
+
+	if (!down.order)
 		return 0;
-	for (i = 0; i < TR_ORDER_BATCH; i++)
-		batch[i] = &order[i];
 	end = candidate + find_candidates(tr, from->number, candidate);
-	while (moved < need && tr_writable(tr) && takes_orders(tr, to, from)) {
-		m = fill_orders(tr, from, to, need - moved, &next, end, order);
-		if (!m)
+	while (moved < need && tr_writable(tr) && takes_orders(tr, to, from) && !full) {
+		fill_down(tr, from, to, need - moved, &next, end, &down);
+		if (!down.orders && !down.moves)
 			break;
-		tr_orders_run(tr, batch, m);
-		for (i = 0; i < m; i++)
-			moved += order[i].result.down + order[i].result.dropped;
-		if (order[m - 1].result.error == -ENOSPC)
-			break;
+		moved += run_down(tr, &down, &full);
 	}
-	this_cpu_add(tr->stats->moved, moved);
-	kvfree(order);
+	kvfree(down.order);
 	return moved;
 }
 
@@ -422,7 +465,7 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 	while (over(tr, tier, TR_TUNE_JANITOR_LOW) && takes_from(tr, below, tier) && idle < 2 &&
 	       may_go_on(tr)) {
 		if (below->kind == TERRACE_KIND_HOME || tr_overcommitted(tr))
-			moved = order_round(tr, tier, below, candidate);
+			moved = order_round(tr, tier, below, candidate, move);
 		else
 			moved = demote_round(tr, tier, below, candidate, move);
 		idle = made(moved, progress) ? 0 : idle + 1;
