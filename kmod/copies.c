@@ -178,25 +178,57 @@ void tr_copies_part(struct terrace *tr)
 
 /* --- making the copies equal --------------------------------------------- */
 
+static int write_one(struct terrace *tr, u32 c, u64 at, void *block)
+{
+	struct tr_meta_io io;
+
+	tr_meta_io_start(&io);
+	tr_meta_submit(tr, &io, c, REQ_OP_WRITE | REQ_FUA, at, block, 1);
+	tr_meta_wait(&io);
+	return blk_status_to_errno(io.copy[c].status);
+}
+
+/*
+ * What stands behind the end on a copy that did not find that end by itself is
+ * spoilt: it could continue what the copy is given.
+ *
+ *   - Records 1 to 100 are on A and B. Block 5 is discarded, record 101; the power
+ *     fails when it is on A only, so nobody was told. At the next start A cannot be
+ *     read: B says where the journal ends, block 5 is where it was. It is written in
+ *     place and flushed, which takes no record. The power fails again. With A's 101
+ *     the third start would believe A, and block 5 be nowhere.
+ *   - The same when A lacks 100, has 101 behind the hole, and gets 100 from B.
+ *
+ * Before anything is acknowledged that builds on that end; one block is enough,
+ * those behind it continue only this one.
+ */
+static int spoil_rest(struct terrace *tr, u32 c, void *block)
+{
+	struct tr_recovery *rec = tr->recovery;
+
+	if (!rec->unread[c] && rec->have[c] == rec->scan.nr_blocks)
+		return 0;
+	if (rec->scan.nr_blocks == tr->super.journal_blocks)
+		return 0;		/* behind the end is the tail */
+	memset(block, 0, TERRACE_BLOCK_BYTES);
+	return write_one(tr, c, tr_ring_block(tr, rec->scan.end.block_seq), block);
+}
+
 static int catch_up(struct terrace *tr, u32 c)
 {
 	struct tr_recovery *rec = tr->recovery;
-	struct tr_meta_io io;
-	void *block;
+	void *block = (void *)__get_free_page(GFP_KERNEL);
 	int err;
 
-	err = tr_scan_copy(tr, &rec->scan, rec->have[c], c);
-	if (err || !rec->behind[c])
-		return err;
-	block = (void *)__get_free_page(GFP_KERNEL);
 	if (!block)
 		return -ENOMEM;
-	tr_super_encode(block, &tr->super);
-	tr_meta_io_start(&io);
-	tr_meta_submit(tr, &io, c, REQ_OP_WRITE | REQ_FUA, tr->super.generation & 1, block, 1);
-	tr_meta_wait(&io);
+	err = tr_scan_copy(tr, &rec->scan, rec->have[c], c) ?: spoil_rest(tr, c, block);
+	if (!err && rec->behind[c]) {
+		tr_super_encode(block, &tr->super);
+		err = write_one(tr, c, tr->super.generation & 1, block);
+	}
 	free_page((unsigned long)block);
-	return blk_status_to_errno(io.copy[c].status);
+	return err;
 }
 
 /*

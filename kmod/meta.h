@@ -298,6 +298,7 @@ struct tr_recovery {
 	struct tr_scan scan;		/* until replayed */
 	struct tr_super found[TR_COPIES];
 	u64 have[TR_COPIES];		/* journal blocks that this copy has */
+	bool unread[TR_COPIES];		/* … is not known: none */
 	bool behind[TR_COPIES];		/* may be brought up to date from scan */
 };
 

@@ -53,13 +53,10 @@ static u64 common_blocks(const struct tr_scan *a, const struct tr_scan *b)
 /* Is @a the one to believe, which has the first @common blocks in common with @b? */
 static bool scan_wins(const struct tr_scan *a, const struct tr_scan *b, u64 common)
 {
-	u16 a_flags, b_flags;
-
-	if (common == a->nr_blocks || common == b->nr_blocks)
-		return a->nr_blocks > b->nr_blocks;
-	a_flags = le16_to_cpu(scanned(a, common)->flags) & TERRACE_JOURNAL_FIRST;
-	b_flags = le16_to_cpu(scanned(b, common)->flags) & TERRACE_JOURNAL_FIRST;
-	return a_flags == b_flags ? a->nr_blocks > b->nr_blocks : a_flags;
+	return tr_jblock_wins(common < a->nr_blocks ? scanned(a, common) : NULL,
+			      a->nr_blocks - common,
+			      common < b->nr_blocks ? scanned(b, common) : NULL,
+			      b->nr_blocks - common);
 }
 
 /* Scans every copy in use and keeps the chain to believe. */
@@ -89,6 +86,7 @@ static int scan_copies(struct terrace *tr, const char **error)
 				result = err;
 			tr_scan_free(&scan);
 			rec->have[c] = 0;
+			rec->unread[c] = true;
 			continue;
 		}
 		if (kept >= 0) {

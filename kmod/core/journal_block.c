@@ -141,6 +141,18 @@ int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *u
 	return 0;
 }
 
+static bool is_first(const struct terrace_journal_disk *disk)
+{
+	return le16_to_cpu(disk->flags) & TERRACE_JOURNAL_FIRST;
+}
+
+bool tr_jblock_wins(const void *a, u64 a_nr, const void *b, u64 b_nr)
+{
+	if (!a_nr || !b_nr || is_first(a) == is_first(b))
+		return a_nr > b_nr;
+	return is_first(a);
+}
+
 /* @place .. @place+@nr-1 exist on some tier. */
 static bool places_ok(u64 place, u32 nr)
 {

@@ -68,6 +68,15 @@ void tr_jblock_record(const void *block, u32 i, struct tr_record *record);
  */
 int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *uuid);
 
+/*
+ * Two journals that start at the same tail have some blocks in common; behind them
+ * the one has @a_nr more, from @a on, the other @b_nr, from @b on. Is the first one
+ * to be believed? The longer one is (it may have what the other one, in a crash, did not
+ * get), but where both go on, the one that does so with a new activation: that one did
+ * not have the other's rest, so nobody was told of it since.
+ */
+bool tr_jblock_wins(const void *a, u64 a_nr, const void *b, u64 b_nr);
+
 /* A record by itself: known type, numbers in range, blocks of one region. */
 int tr_record_check(const struct tr_record *record);
 

@@ -360,6 +360,31 @@ static void an_impossible_record_in_a_sealed_block_is_an_error(void **state)
 	assert_int_equal(tr_jblock_check(block, &at, uuid), -EUCLEAN);
 }
 
+/* Activation 8 wrote three blocks; 9 went on behind the first of them. */
+static void of_two_journals_the_one_with_a_new_activation_wins(void **state)
+{
+	static u8 old[2][TERRACE_BLOCK_BYTES] __aligned(8), new[TERRACE_BLOCK_BYTES] __aligned(8);
+	struct tr_journal_link link = empty, behind;
+
+	(void)state;
+	write_block(&link, 8, 1);
+	behind = link;
+	write_block(&link, 8, 1);
+	write_block(&link, 8, 1);
+	memcpy(old[0], ring[6], TERRACE_BLOCK_BYTES);
+	memcpy(old[1], ring[7], TERRACE_BLOCK_BYTES);
+	write_block(&behind, 9, 1);
+	memcpy(new, ring[6], TERRACE_BLOCK_BYTES);
+
+	assert_true(tr_jblock_wins(new, 1, old[0], 2));
+	assert_false(tr_jblock_wins(old[0], 2, new, 1));
+	assert_true(tr_jblock_wins(old[0], 2, old[0], 1));
+	assert_false(tr_jblock_wins(old[0], 2, old[0], 2));
+	assert_true(tr_jblock_wins(old[1], 1, NULL, 0));
+	assert_false(tr_jblock_wins(NULL, 0, new, 1));
+	assert_false(tr_jblock_wins(NULL, 0, NULL, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup(only_first_blocks_change_the_activation, clear_ring),
 		cmocka_unit_test_setup(whatever_survives_a_crash_a_prefix_is_found, clear_ring),
 		cmocka_unit_test_setup(a_block_started_early_is_moved_behind_its_predecessor, clear_ring),
+		cmocka_unit_test_setup(of_two_journals_the_one_with_a_new_activation_wins, clear_ring),
 		cmocka_unit_test_setup(the_first_record_may_be_unknown, clear_ring),
 		cmocka_unit_test_setup(impossible_records_are_refused, clear_ring),
 		cmocka_unit_test_setup(an_impossible_record_in_a_sealed_block_is_an_error, clear_ring),
