@@ -65,12 +65,11 @@ static void check_journal_start(struct check *c)
 }
 
 /*
- * The longer of the two chains of primary and synchronous mirror counts: the
- * last blocks may have reached only one of them. More than can be in flight is
- * damage, which only the other copy can tell from a crash.
+ * Of the two chains of primary and synchronous mirror that counts which activation
+ * takes: the last blocks may have reached only one of them. More than can be in flight
+ * is damage, which only the other copy can tell from a crash.
  */
-
-static void take_longer_journal(struct check *c)
+static void take_journal_to_believe(struct check *c)
 {
 	bool first = c->vol.meta == &c->vol.primary;
 	struct metadata other = first ? c->vol.mirror : c->vol.primary;
@@ -84,7 +83,7 @@ static void take_longer_journal(struct check *c)
 		problem(&c->findings, journal_where(c, c->journal.nr_blocks),
 			"is damaged: %s has it and %llu more", other.dev->path,
 			j.nr_blocks - c->journal.nr_blocks - 1);
-	if (j.nr_blocks > c->journal.nr_blocks) {
+	if (journal_wins(&j, &c->journal)) {
 		journal_free(&c->journal);
 		c->journal = j;
 	} else {
@@ -96,7 +95,7 @@ void check_journal(struct check *c)
 {
 	journal_read(&c->journal, c->vol.meta);
 	check_journal_end(c);
-	take_longer_journal(c);
+	take_journal_to_believe(c);
 	check_journal_start(c);
 	c->clean = c->vol.super->flags & TERRACE_SUPER_CLEAN && !c->journal.nr_blocks &&
 		   !c->journal.torn;

@@ -110,6 +110,18 @@ void journal_free(struct journal *journal)
 	journal->nr_blocks = 0;
 }
 
+/* A block's CRC stands for all before it as well. */
+bool journal_wins(const struct journal *a, const struct journal *b)
+{
+	u64 most = a->nr_blocks < b->nr_blocks ? a->nr_blocks : b->nr_blocks, n = 0;
+
+	while (n < most && ((struct terrace_journal_disk *)block_at(a, n))->crc ==
+			   ((struct terrace_journal_disk *)block_at(b, n))->crc)
+		n++;
+	return tr_jblock_wins(n < a->nr_blocks ? block_at(a, n) : NULL, a->nr_blocks - n,
+			      n < b->nr_blocks ? block_at(b, n) : NULL, b->nr_blocks - n);
+}
+
 void journal_record(const struct journal *journal, u64 block, u32 i, struct tr_record *record,
 		    u64 *seq)
 {

@@ -25,6 +25,9 @@ struct journal {
 int journal_read(struct journal *journal, const struct metadata *meta);
 void journal_free(struct journal *journal);
 
+/* Does activation take @a rather than @b, the other copy's from the same tail? */
+bool journal_wins(const struct journal *a, const struct journal *b);
+
 /* Ring position of block @i of the chain, as a meta block. */
 u64 journal_meta_block(const struct tr_super *super, u64 i);
 

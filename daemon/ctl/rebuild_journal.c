@@ -108,7 +108,7 @@ static void look_behind(struct map_reader *m)
 	free(block);
 }
 
-/* The longer of the two mirrors' journals, as activation takes it. */
+/* Of the two mirrors' journals the one that activation takes. */
 void rb_read_journal(struct map_reader *m)
 {
 	struct rebuild *rb = m->rb;
@@ -129,7 +129,7 @@ void rb_read_journal(struct map_reader *m)
 
 		copy.super = rb->super;
 		err = journal_read(&j, &copy);
-		if ((r && !err) || (!err && j.nr_blocks > m->journal.nr_blocks)) {
+		if ((r && !err) || (!err && journal_wins(&j, &m->journal))) {
 			journal_free(&m->journal);
 			m->journal = j;
 			r = err;
