@@ -5,8 +5,8 @@
  * them nothing could be salvaged when map and journal are lost.
  *
  * A shelf that was emptied and opened again may still hold owner blocks of
- * its earlier life. Of all that name an offset the one with the newest record
- * number counts.
+ * its earlier life, which do not count. Of all that name an offset the one with
+ * the newest record number does.
  *
  * The map says where a block is, here it must say who is at a place: it is
  * walked again for each window of shelves, so that memory stays bounded.
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "life.h"
 
 #define WINDOW_CHUNKS	1024u	/* 128 MiB of memory for 64 GiB of shelves */
 #define PIECE_BLOCKS	256u
@@ -24,6 +25,8 @@
 struct shelf {
 	u64 owner[TERRACE_CHUNK_BLOCKS];
 	u64 seq[TERRACE_CHUNK_BLOCKS];	/* of the structure that says so; 0: none */
+	u64 life;
+	bool known;			/* … is the present one */
 };
 
 static void offer(struct shelf *shelf, u32 offset, u64 block, u64 seq)
@@ -34,6 +37,11 @@ static void offer(struct shelf *shelf, u32 offset, u64 block, u64 seq)
 	shelf->seq[offset] = seq;
 }
 
+static bool of_present_life(const struct shelf *shelf, u64 id)
+{
+	return !shelf->known || id == shelf->life;
+}
+
 static void read_block(const struct check *c, const void *block, u64 place, struct shelf *shelf)
 {
 	u64 owners[TERRACE_TABLE_OWNERS];
@@ -42,12 +50,12 @@ static void read_block(const struct check *c, const void *block, u64 place, stru
 	struct tr_owner owner;
 
 	if (!tr_owners_decode(block, &head, place, c->vol.super->volume_uuid)) {
-		for (u32 i = 0; i < head.nr; i++) {
+		for (u32 i = 0; i < head.nr && of_present_life(shelf, head.shelf_id); i++) {
 			tr_owners_get(block, i, &owner);
 			offer(shelf, owner.offset, owner.block, head.record_seq + 1);
 		}
 	} else if (!tr_table_decode(block, &table, owners, place, c->vol.super->volume_uuid)) {
-		for (u32 i = 0; i < table.nr; i++)
+		for (u32 i = 0; i < table.nr && of_present_life(shelf, table.shelf_id); i++)
 			if (owners[i] != TERRACE_NO_OWNER)
 				offer(shelf, table.first_offset + i, owners[i],
 				      table.record_seq + 1);
@@ -59,6 +67,8 @@ static int read_shelf(const struct check *c, u32 tier, u64 chunk, u8 *buf, struc
 	u64 first = chunk * TERRACE_CHUNK_BLOCKS;
 
 	memset(shelf, 0, sizeof(*shelf));
+	shelf->known = life_read(&c->vol, c->vol.super->volume_uuid, tier, first, buf,
+				 &shelf->life);
 	for (u32 at = 0; at < TERRACE_CHUNK_BLOCKS; at += PIECE_BLOCKS) {
 		int r = volume_read_tier(&c->vol, tier, first + at, PIECE_BLOCKS, buf);
 

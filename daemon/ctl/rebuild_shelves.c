@@ -5,8 +5,9 @@
  *
  *   - Only those of a shelf's present life. A shelf is opened again only when
  *     nothing on it is mapped any more, with a new id; what owner blocks of an
- *     earlier life say is long superseded, and perhaps overwritten. The life
- *     whose owner block has the newest record number is the present one.
+ *     earlier life say is long superseded, and perhaps overwritten. Which life is
+ *     the present one says what stands where its table begins (life.h); where nothing
+ *     does, it is the life whose owner block has the newest record number.
  *   - An owner block says when its blocks were written. The table of a closed
  *     shelf names the same blocks, but carries the number of the moment when
  *     the shelf was closed: it serves only where an owner block is damaged.
@@ -31,6 +32,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 
+#include "life.h"
 #include "rebuild_packs.h"
 #include "term.h"
 
@@ -57,6 +59,7 @@ struct shelf {
 	u64 id;			/* of the present life */
 	u64 newest;		/* record number that makes it so */
 	bool alive;
+	bool known;		/* by what stands where its table begins */
 };
 
 /* ---- one shelf -------------------------------------------------------------------- */
@@ -77,7 +80,7 @@ static bool of_present_life(struct shelf *shelf, u64 id, u64 seq)
 		shelf->newest = seq > shelf->newest ? seq : shelf->newest;
 		return true;
 	}
-	if (shelf->alive && seq < shelf->newest)
+	if (shelf->known || (shelf->alive && seq < shelf->newest))
 		return false;
 	new_life(shelf, id, seq);
 	return true;
@@ -157,10 +160,15 @@ static void take_block(const struct rebuild *rb, struct shelf *shelf, const void
  */
 static u32 read_shelf(const struct rebuild *rb, u32 tier, u64 first, struct shelf *shelf, u8 *buf)
 {
+	u64 life;
 	u32 bad = 0;
 
 	free(shelf->found);
 	memset(shelf, 0, sizeof(*shelf));
+	if (life_read(rb->vol, rb->super->volume_uuid, tier, first, buf, &life)) {
+		new_life(shelf, life, 0);
+		shelf->known = true;
+	}
 	for (u32 at = 0; at < TERRACE_CHUNK_BLOCKS; at += PIECE_BLOCKS) {
 		bool whole = !volume_read_tier(rb->vol, tier, first + at, PIECE_BLOCKS, buf);
 

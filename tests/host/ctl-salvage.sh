@@ -58,6 +58,16 @@ image "--clean --between 0 --after 0" "${lazy[@]}"
 salvages 1 "on tier 0, which is missing" slow
 check_eq "after a clean stop" "$got" "$(on_tier 1) 0 $(on_tier 0)"
 
+# what an earlier life of a shelf says does not count, whatever record number it has
+image "--after 60" "${lazy[@]}"
+salvages 1 "^possibly older: " --from-shelves slow
+want=$got
+for life in earlier-life earlier-life-open; do
+	image "--after 60 --break $life" "${lazy[@]}"
+	salvages 1 "^possibly older: " --from-shelves slow
+	check_eq "$life, salvaged from shelves" "$got" "$want"
+done
+
 # ---- damage anywhere: whatever is said, it is true
 for seed in 2 5 8 10 11 15 19 23; do
 	image "--seed $seed --before $((seed * 20)) --between $((seed * 7 % 90)) --after $((seed * 11 % 90)) --packing $((seed % 2 * 35))" "${lazy[@]}"

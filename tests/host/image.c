@@ -510,15 +510,50 @@ static void write_owners(u32 tier, u64 first, const u64 *owner, u64 id)
 	}
 }
 
+/* An owner block of an earlier life, which the power ended: its record was lost, and
+ * the number given out again, or not yet. It names what is in use by others now.
+ */
+static void write_earlier_life(u32 tier, u64 first, u64 offset)
+{
+	struct tr_owners head = {
+		.place = tr_place(tier, first + TABLE_AT - 1), .shelf_id = 4711, .prev_offset = ~0u,
+		.record_seq = nr_records + 1000, .nr = 1,
+	};
+	const struct tr_owner named = { .block = owner_of[tier][first + offset] ^ 1, .offset = offset };
+	static u64 block[512];
+
+	tr_owners_encode(block, &head, &named, super.volume_uuid);
+	write_block(fd[tier], label[tier].data_start + first + TABLE_AT - 1, block, 1);
+}
+
+/* No table yet: an owner block that names nothing, and zeros. */
+static void reopen(u32 tier, u64 first, u64 id)
+{
+	struct tr_owners head = {
+		.place = tr_place(tier, first + TABLE_AT), .shelf_id = id, .prev_offset = ~0u,
+	};
+	static u64 block[512];
+
+	for (u32 k = 1; k < TERRACE_TABLE_BLOCKS; k++) {
+		memset(block, 0, sizeof(block));
+		write_block(fd[tier], label[tier].data_start + first + TABLE_AT + k, block, 1);
+	}
+	tr_owners_encode(block, &head, NULL, super.volume_uuid);
+	write_block(fd[tier], label[tier].data_start + first + TABLE_AT, block, 1);
+}
+
 static void write_shelves(u32 tier)
 {
 	u64 size = super.tier[tier].data_blocks, at;
 	u64 *owner = owner_of[tier];
+	bool open, earlier;
 
 	for (at = 0; at < size && !used[tier][at]; at++)
 		;
 	if (breaks("owner"))
 		owner[at]++;
+	open = breaks("earlier-life-open");
+	earlier = open || breaks("earlier-life");
 	if (breaks("no-owner"))
 		owner[at] = TERRACE_NO_OWNER;
 	for (u64 first = 0; first < size; first += TERRACE_CHUNK_BLOCKS) {
@@ -526,6 +561,10 @@ static void write_shelves(u32 tier)
 
 		write_owners(tier, first, owner + first, id);
 		write_table(tier, first, owner + first, id);
+		if (open)
+			reopen(tier, first, id);
+		if (earlier && first <= at && at < first + TERRACE_CHUNK_BLOCKS)
+			write_earlier_life(tier, first, at - first);
 	}
 }
 
