@@ -264,6 +264,17 @@ static int decode_page(const struct check *c, const void *page, const struct tr_
 			     data_blocks, c->vol.super->nr_tiers);
 }
 
+/* Ids are never given out twice; in the superblock is the last one, or the next. */
+static void check_ids(struct check *c, const struct tr_packs *packs, const struct tr_page_id *id,
+		      u64 block)
+{
+	for (u32 k = 0; k < packs->nr && c->walk == CHECK_MAP; k++)
+		if (packs->pack[k].id > c->vol.super->next_id)
+			problem(&c->findings, page_where(c->trees.meta, id, block),
+				"names pack %llu, the superblock says that %llu comes next",
+				packs->pack[k].id, c->vol.super->next_id);
+}
+
 u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 {
 	const struct tr_page_id id = {
@@ -296,6 +307,7 @@ u32 check_map_page(struct check *c, u64 region, const struct tr_entry *entry)
 	if (age != entry->age && c->walk == CHECK_MAP)
 		problem(&c->findings, page_where(c->trees.meta, &id, entry->block),
 			"has age %u, its entry says %u", age, entry->age);
+	check_ids(c, &room.packs, &id, entry->block);
 	count = count_slots(c, &leaf);
 	check_region(c, region, &leaf, &room.packs, entry->seq, gone);
 	return count;

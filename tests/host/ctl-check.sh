@@ -56,7 +56,8 @@ breaks() {
 	local what=$1 pattern=$2
 	new_images fast 256M slow 1G
 	"$ctl" format --tier nvme=fast --tier hdd=slow > /dev/null
-	./image --break "$what" --between 0 --after "${3-0}" fast slow > where
+	# shellcheck disable=SC2086 # words
+	./image --break "$what" --between 0 --after ${3-0} fast slow > where
 	unchanged fast slow -- expect 1 "^problem: $pattern" "$ctl" check "${4---full}" fast slow
 }
 breaks double "slow|fast: tier [01] places ([0-9]+)-\1: 2 blocks live there: block [0-9]+ and block [0-9]+$"
@@ -83,6 +84,15 @@ breaks record-place "fast: journal record [0-9]+: names places [0-9]+-[0-9]+ of 
 breaks record-region "fast: journal record [0-9]+: is about region [0-9]+, the volume has [0-9]+" 50
 breaks owner "slow: tier 1 shelf [0-9]+ offset [0-9]+: block [0-9]+ lives there, but the newest owner block says it is block" 0 --owners
 breaks no-owner "slow: tier 1 shelf [0-9]+ offset [0-9]+: block [0-9]+ lives there, but no owner block says so" 0 --owners
+breaks next-id "fast: map page of region [0-9]+ .*: names pack [0-9]+, the superblock says that 1 comes next" "50 --packing 40"
+
+# ---- no damage: an earlier life of a shelf, whose owner block has a newer number than the present one's
+for life in earlier-life earlier-life-open; do
+	new_images fast 256M slow 1G
+	"$ctl" format --tier nvme=fast --tier hdd=slow > /dev/null
+	./image --break $life --between 0 --after 0 fast slow > where
+	expect 0 ': sound$' "$ctl" check --owners fast slow
+done
 
 # ---- one byte changed
 image() {

@@ -392,6 +392,8 @@ static void write_super(void)
 		write_meta(super.bitmap_start[parity] + i, block, 1);
 		printf("meta-bitmap %llu\n", super.bitmap_start[parity] + i);
 	}
+	if (breaks("next-id"))
+		super.next_id = 1;
 	tr_super_encode(block, &super);
 	write_block(fd[primary], label[primary].meta_start + parity, block, 1);
 	if (mirror != ~0u) {
