@@ -264,7 +264,7 @@ bench: setup
 	$(Q)tests/bench/run; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes
 bench-io: setup
-	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools
+	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools orders
 	$(Q)tests/bench/run lines io open scale bandwidth smp
 #: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
 #: make bench-policy  one technique switched at a time
