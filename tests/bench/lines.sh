@@ -18,7 +18,7 @@ READS=${READS:-2000}
 STRIDE=$((128 << 20))
 
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram hits
-vol_ram 256 320
+vol_ram 256 9216	# sparse; a volume has room for map pages of four times as many regions as its drives hold
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1T
 vol_up stream_kb=0 age_s=86400		# no tick: a region's age byte is written once per tick
 
