@@ -45,6 +45,12 @@ if [ "$older" = 0 ] || [ $((older + lost)) != "$(on_tier 0)" ]; then die "--olde
 salvages 1 "on tier 1, which is missing" fast
 check_eq "without the slow tier" "$got" "$(on_tier 0) 0 $(on_tier 1)"
 
+# ---- journals that part: the one that a new activation went on with counts, and not the longer one
+image "--after 60 --break parted" "${sync[@]}"
+expect 1 "^problem: slow: the journal of the mirror is another one than the primary's" "$ctl" check --full fast slow
+salvages 0 "blocks certain, 0 possibly older, 0 doubtful" fast slow
+check_eq "salvaged by the right journal" "$got" "$(all)"
+
 # ---- a lazy mirror that is behind: nothing is certain any more
 image "--after 60" "${lazy[@]}"
 salvages 1 "unmapped blocks: zeros; blocks may have been written after" slow

@@ -17,7 +17,7 @@ new_images() {
 # build_image: the program that fills formatted images, see tests/host/image.c
 build_image() {
 	gcc -O1 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$TERRACE_TREE/tests/compat" -I"$TERRACE_TREE/uapi" \
-		-I"$TERRACE_TREE/kmod" -I"$TERRACE_TREE/daemon" -o "$OUT/image" "$TERRACE_TREE"/tests/host/image{,_model,_packs}.c \
+		-I"$TERRACE_TREE/kmod" -I"$TERRACE_TREE/daemon" -o "$OUT/image" "$TERRACE_TREE"/tests/host/image{,_model,_packs,_shelves}.c \
 		"$TERRACE_TREE"/daemon/pack_codec.c "$TERRACE_TREE"/kmod/core/*.c -llz4 -lzstd
 }
 

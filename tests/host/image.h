@@ -52,6 +52,8 @@ u64 shelf_tier(void);
 void write_pack(struct tr_pack *pack, u64 region, const u64 *into);
 void operate_pack(u64 region);
 bool is_table(u32 tier, u64 at);
+void write_block(int file, u64 block, const void *data, u32 nr);
+void write_shelves(u32 tier);
 u64 allocate(u32 tier, u32 nr);
 void operate(void);
 
