@@ -99,9 +99,14 @@ static u32 blocks_on(struct terrace *tr, u64 number, u32 t)
 	return count;
 }
 
-/* Age of a region that has blocks on tier @t, or may have; false: it has none. */
-static bool slots_age(struct terrace *tr, u64 number, u32 t, u8 *age)
+/*
+ * Ticks since the last use of a region that has blocks on tier @t, or may have; false: it
+ * has none. One that is not in memory has not been used since it left, or since the volume
+ * was opened (the ticks begin anew then): it goes before all that are.
+ */
+static bool slots_idle(struct terrace *tr, u64 number, u32 t, u32 *idle)
 {
+	u8 tick = READ_ONCE(tr->tick);
 	struct tr_region *region;
 	struct tr_entry entry;
 	bool some = false;
@@ -109,7 +114,7 @@ static bool slots_age(struct terrace *tr, u64 number, u32 t, u8 *age)
 	rcu_read_lock();
 	region = tr_region_find(tr, number);
 	if (region) {
-		*age = READ_ONCE(region->age);
+		*idle = (u8)(tick - READ_ONCE(region->age));
 		some = region != &tr->empty && count_blocks(region, t, 1);
 	}
 	rcu_read_unlock();
@@ -119,7 +124,7 @@ static bool slots_age(struct terrace *tr, u64 number, u32 t, u8 *age)
 		return false;
 	if (!entry.count && tr->tier[t].kind == TERRACE_KIND_SLOTS)
 		return false;		/* it counts those on slots */
-	*age = entry.age;
+	*idle = 256 + (u8)(tick - entry.age);
 	return true;
 }
 
@@ -134,16 +139,14 @@ static u32 find_candidates(struct terrace *tr, u32 t, struct candidate *candidat
 {
 	u64 looked, regions = tr_nr_regions(tr), limit = min_t(u64, regions, SCAN_LIMIT);
 	u32 nr = 0;
-	u8 age;
 
 	for (looked = 0; looked < limit && nr < WINDOW; looked++) {
 		u64 number = tr->janitor_hand;
 
 		tr->janitor_hand = number + 1 < regions ? number + 1 : 0;
-		if (!slots_age(tr, number, t, &age))
+		if (!slots_idle(tr, number, t, &candidate[nr].idle))
 			continue;
-		candidate[nr].number = number;
-		candidate[nr++].idle = (u8)(READ_ONCE(tr->tick) - age);
+		candidate[nr++].number = number;
 		cond_resched();
 	}
 	sort(candidate, nr, sizeof(*candidate), older_first, NULL);

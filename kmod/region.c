@@ -482,6 +482,47 @@ u64 tr_regions_evict(struct terrace *tr, u64 bytes)
 	return max_t(s64, before - atomic64_read(&tr->memory), 0);
 }
 
+/* --- ages -------------------------------------------------------------------- */
+
+#define AGE_MOST	192	/* ticks; what is older is no older */
+#define AGE_WALK	32	/* ticks from one walk to the next: together less than 256 */
+
+/* Who touches a region meanwhile may lose that; the next one says it again. */
+static void age_page(struct terrace *tr, struct tr_region **page, u8 tick)
+{
+	struct tr_region *region;
+	u32 i;
+
+	for (i = 0; i < TR_TABLE_PAGE; i++) {
+		region = READ_ONCE(page[i]);
+		if (region && region != &tr->empty &&
+		    (u8)(tick - READ_ONCE(region->age)) > AGE_MOST)
+			WRITE_ONCE(region->age, tick - AGE_MOST);
+	}
+}
+
+/*
+ * An age is the tick of the last use, a byte. What nobody uses for 256 ticks would be
+ * young again, and the janitor would take what is in use instead.
+ */
+void tr_regions_age(struct terrace *tr)
+{
+	u64 pages = DIV_ROUND_UP_ULL(tr_nr_regions(tr), TR_TABLE_PAGE), p;
+	u8 tick = READ_ONCE(tr->tick);
+	struct tr_region **page;
+
+	if (tick % AGE_WALK)
+		return;
+	for (p = 0; p < pages; p++) {
+		rcu_read_lock();
+		page = READ_ONCE(READ_ONCE(tr->table)[p]);
+		if (page)
+			age_page(tr, page, tick);
+		rcu_read_unlock();
+		cond_resched();
+	}
+}
+
 /*
  * The array at the top is replaced; what it points to stays. Pages are put
  * into it under table_lock, so none gets lost in the copy.

@@ -30,6 +30,7 @@ static void tick_fn(struct work_struct *work)
 	struct terrace *tr = container_of(to_delayed_work(work), struct terrace, tick_work);
 
 	WRITE_ONCE(tr->tick, tr->tick + 1);
+	tr_regions_age(tr);
 	tr_summary_tick(tr);
 	tr_moves_forget(tr);
 	tr_orders_forget(tr);
