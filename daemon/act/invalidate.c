@@ -5,7 +5,8 @@
  *	[done, taken)	trimmed or given up: their marks are taken back by the daemon
  *	[taken, head)	waiting; those of one filesystem that are old enough are a batch
  *
- * The thread never touches the control device, the daemon never a filesystem.
+ * The thread never touches the control device, the daemon never a filesystem.  Nor does the daemon wait for the thread:
+ * syncfs may take minutes, and other volumes go on.
  *
  * xfs (6.1) does not cut its free extents to the range: it discards each that overlaps, whole. That is
  * free space all the same; but it costs more than was asked for, and hides what was not free yet.
@@ -55,6 +56,7 @@ struct invalidate {
 	pthread_cond_t wake;
 	bool stop;
 	bool away;		/* the thread has a batch */
+	bool orphan;		/* the thread is alone with all this, and frees it */
 	char path[16][INVALIDATE_PATH];
 	uint64_t done, taken, head;
 	struct item ring[RING];
@@ -91,6 +93,16 @@ static int by_place(const void *a, const void *b)
 	return x->range.physical < y->range.physical ? -1 : x->range.physical > y->range.physical;
 }
 
+static bool stopped(struct invalidate *i)
+{
+	bool stop;
+
+	pthread_mutex_lock(&i->lock);
+	stop = i->stop;
+	pthread_mutex_unlock(&i->lock);
+	return stop;
+}
+
 /* Trims [from, +bytes), where free extents are no shorter than @least; what was free of it, or -errno. */
 static int64_t trim(int fd, uint64_t from, uint64_t bytes, uint64_t least)
 {
@@ -102,7 +114,7 @@ static int64_t trim(int fd, uint64_t from, uint64_t bytes, uint64_t least)
 /* Items of one filesystem, sorted: those that follow each other are one trim. */
 static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t nr)
 {
-	for (uint32_t n = 0; n < nr;) {
+	for (uint32_t n = 0; n < nr && !stopped(i);) {
 		uint64_t from = item[n].range.physical, bytes = 0;
 		bool again = false;
 		uint32_t first = n;
@@ -189,9 +201,17 @@ static void settle(struct invalidate *i, uint32_t nr)
 	i->taken += nr;
 }
 
+static void release(struct invalidate *i)
+{
+	pthread_cond_destroy(&i->wake);
+	pthread_mutex_destroy(&i->lock);
+	free(i);
+}
+
 static void *run(void *arg)
 {
 	struct invalidate *i = arg;
+	bool orphan;
 
 	pthread_mutex_lock(&i->lock);
 	while (!i->stop) {
@@ -210,7 +230,10 @@ static void *run(void *arg)
 		i->away = false;
 		settle(i, nr);
 	}
+	orphan = i->orphan;
 	pthread_mutex_unlock(&i->lock);
+	if (orphan)
+		release(i);
 	return NULL;
 }
 
@@ -256,6 +279,16 @@ void invalidate_retune(struct invalidate *i, const struct invalidate_config *c)
 	pthread_mutex_unlock(&i->lock);
 }
 
+/* Called locked. */
+static void take_back(struct invalidate *i, struct item *one)
+{
+	if (!one->banned)
+		return;
+	one->banned = false;
+	device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
+	i->c.banned(i->c.ctx, one->range.block, one->range.nr, false);
+}
+
 void invalidate_tick(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
@@ -263,15 +296,17 @@ void invalidate_tick(struct invalidate *i)
 	while (!i->c.trim && !i->away && i->taken < i->head &&
 	       now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
 		i->taken++;
-	for (; i->done < i->taken; i->done++) {
-		const struct item *one = &i->ring[i->done % RING];
-
-		if (!one->banned)
-			continue;
-		device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
-		i->c.banned(i->c.ctx, one->range.block, one->range.nr, false);
-	}
+	for (; i->done < i->taken; i->done++)
+		take_back(i, &i->ring[i->done % RING]);
 	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+}
+
+void invalidate_unmark(struct invalidate *i)
+{
+	pthread_mutex_lock(&i->lock);
+	for (uint64_t at = i->done; at < i->head; at++)
+		take_back(i, &i->ring[at % RING]);
 	pthread_mutex_unlock(&i->lock);
 }
 
@@ -306,10 +341,14 @@ void invalidate_close(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
 	i->stop = true;
+	i->orphan = i->away;
+	if (i->orphan) {
+		pthread_detach(i->thread);
+		pthread_mutex_unlock(&i->lock);
+		return;
+	}
 	pthread_cond_signal(&i->wake);
 	pthread_mutex_unlock(&i->lock);
 	pthread_join(i->thread, NULL);
-	pthread_cond_destroy(&i->wake);
-	pthread_mutex_destroy(&i->lock);
-	free(i);
+	release(i);
 }

@@ -42,7 +42,7 @@ struct invalidate_config {
 };
 
 int invalidate_open(struct port *port, const struct invalidate_config *c, struct invalidate **out);
-/* What is queued is left to the filesystem; a trim under way is waited for. */
+/* What is queued is left to the filesystem.  A trim under way ends by itself; no other follows. */
 void invalidate_close(struct invalidate *i);
 
 /* Other switches, from the next dead range on. */
@@ -54,6 +54,9 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 
 /* Takes back the marks of what has been trimmed; to be called every tick. */
 void invalidate_tick(struct invalidate *i);
+
+/* Takes back all marks that are out: their blocks are others' by now.  What they were set for is trimmed all the same. */
+void invalidate_unmark(struct invalidate *i);
 
 void invalidate_counts(struct invalidate *i, struct invalidate_counts *out);
 

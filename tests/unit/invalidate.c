@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What dead files leave behind: a bounded queue, marks that are always taken back, and no trim of another filesystem. */
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -28,6 +31,29 @@ int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 	if (marks - clears >= room)
 		return -ENOSPC;
 	marks++;
+	return 0;
+}
+
+/* A filesystem that is slow, and can be trimmed. */
+static sem_t gate;
+static bool holds;
+static int held, trims;
+
+int syncfs(int fd)
+{
+	(void)fd;
+	if (!holds)
+		return 0;
+	__atomic_store_n(&held, 1, __ATOMIC_SEQ_CST);
+	sem_wait(&gate);
+	return 0;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	(void)fd;
+	(void)request;
+	trims++;
 	return 0;
 }
 
@@ -160,6 +186,50 @@ static void another_filesystem_is_not_trimmed(void **state)
 	}
 }
 
+static void *open_the_gate(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+	sem_post(&gate);
+	return NULL;
+}
+
+/* A filesystem that takes minutes to sync holds nobody up: neither the end of its own volume, nor other volumes meanwhile. */
+static void the_end_waits_for_no_filesystem(void **state)
+{
+	struct stat st;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	for (int late = 0; late <= 1; late++) {
+		struct invalidate *i = begin(true, true, 10);
+
+		sem_init(&gate, 0, 0);
+		holds = true;
+		held = 0;
+		add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), 4);
+		for (int n = 0; n < 2000 && !__atomic_load_n(&held, __ATOMIC_SEQ_CST); n++) {
+			invalidate_tick(i);
+			usleep(5000);
+		}
+		assert_int_equal(held, 1);
+		alarm(20);	/* it is not waited for */
+		if (late)
+			assert_int_equal(pthread_create(&thread, NULL, open_the_gate, NULL), 0);
+		invalidate_close(i);
+		if (late)
+			pthread_join(thread, NULL);
+		else
+			sem_post(&gate);
+		alarm(0);
+		/* nor is anything trimmed after the end */
+		usleep(200000);
+		assert_int_equal(trims, 0);
+		holds = false;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +237,7 @@ int main(void)
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),
+		cmocka_unit_test(the_end_waits_for_no_filesystem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
