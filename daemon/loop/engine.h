@@ -279,6 +279,9 @@ const char *engine_promotions(const struct engine *e);
 /* What lay there is no more: its heat is forgotten, soon and together with others. */
 void engine_forget(struct engine *e, uint64_t block, uint64_t nr);
 
+/* ... what overlaps with this at once: it is about to be given other heat. */
+void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr);
+
 /* A dead file's: how many of them orders raise all the same is counted.  @yes: false: they are in use again. */
 void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 

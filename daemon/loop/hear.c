@@ -5,8 +5,8 @@
  * The ghost cache and the heat see every access that the sense gives; the promotion cache
  * sees reads that a slow tier served.
  *
- * Heat of what is discarded is forgotten once a second, all ranges together.  So accesses that come after a discard, but
- * before that, go with it: less than a second's.
+ * Heat of what is discarded, or a dead file's, is forgotten once a second, all ranges together.  So accesses that come after
+ * it, but before that, go with it: less than a second's.  What is inherited there meanwhile does not.
  */
 #include <errno.h>
 #include <string.h>
@@ -76,6 +76,17 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 		return;
 	}
 	e->cold[e->nr_cold++] = (struct ralt_range){ block, nr };
+}
+
+void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr)
+{
+	for (uint32_t i = e->nr_cold; i-- > 0;) {
+		const struct ralt_range *r = &e->cold[i];
+
+		if (r->first >= block + nr || r->first + r->count <= block || !warmth_forget_some(&e->warmth, r, 1))
+			continue;
+		memmove(&e->cold[i], &e->cold[i + 1], (--e->nr_cold - i) * sizeof(e->cold[0]));
+	}
 }
 
 /* What does not fit into RALT's list of forgotten ranges waits until merges have emptied it. */

@@ -89,6 +89,7 @@ static void give(struct engine *e, const struct engine_file *out, const struct i
 		const struct engine_range *r = &out->range[i];
 		uint64_t n = within(r, blocks_of(out));
 
+		engine_forget_now(e, r->block, n);
 		for (uint64_t k = 0; k < n && r->block + k < e->shape.blocks; k++)
 			inherits(e, r->block + k, &heat[r->offset / INHERIT_BLOCK + k]);
 	}

@@ -96,6 +96,41 @@ static void outputs_inherit_one_after_the_other(void **state)
 	sim_remove(s);
 }
 
+/* An output in the room of a file that has just died: that one's heat is forgotten, what is inherited is not. */
+static void heirs_outlive_who_was_there(void **state)
+{
+	const struct inherit_step step[] = { { 1024 * 4096ull, 1024 * 4096ull } };
+	const struct engine_range range[] = { { .block = 0, .nr = 1024 }, { .block = 32768, .nr = 1024 } };
+	struct engine_file file[2];
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint32_t hot = 0, stale = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = 1024 * 4096, .step = step, .nr_steps = 1 };
+	sim_open(s);
+	/* every 16th block of the input, and of what dies later; in that the one beside each as well */
+	for (int i = 0; i < 60000; i++) {
+		uint64_t b = prng_below(&s->prng, 64) * 16;
+
+		sim_access(s, i % 3 ? 32768 + b + (i % 3 == 2) : b, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(engine_hot_set(&s->e, 0, 1024) >= 60 && engine_hot_set(&s->e, 32768, 1024) >= 120);
+	engine_forget(&s->e, 32768, 512);
+	engine_forget(&s->e, 33280, 512);
+	engine_inherit(&s->e, file, 1, file + 1, 1, 0, false);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(sim_tick(s), 0);
+	for (uint64_t b = 0; b < 1024; b++)
+		*(b % 16 ? &stale : &hot) += warmth_hot(&s->e.warmth, 32768 + b);
+	assert_true(hot >= 60);
+	assert_true(stale <= 4);
+	assert_int_equal(s->e.nr_cold, 0);
+	sim_remove(s);
+}
+
 /* Tails come up at once and stay, though nobody reads them; without a share for them they do neither. */
 static void tails_stay_fast(void **state)
 {
@@ -306,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outputs_inherit_heat),
 		cmocka_unit_test(outputs_inherit_one_after_the_other),
+		cmocka_unit_test(heirs_outlive_who_was_there),
 		cmocka_unit_test(tails_stay_fast),
 		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
 		cmocka_unit_test(dead_blocks_that_stay_are_counted),
