@@ -228,6 +228,33 @@ static const char *set_dead_wait(struct settings *s, const char *text)
 	return set_number(&s->dead_wait_ms, text, 10, 3600000, "is not a whole number from 10 to 3600000");
 }
 
+/* In the order of FILE_PROFILE_*, "generic" last. */
+static const char *const profile_names[CONFIG_PROFILES] = { "rocksdb", "leveldb", "cassandra", "generic" };
+
+const char *config_profile_name(uint32_t i)
+{
+	return profile_names[i];
+}
+
+static const char *set_profiles(struct settings *s, const char *text)
+{
+	uint32_t profiles = 0;
+	size_t n;
+
+	for (text += strspn(text, " \t"); *text; text += n, text += strspn(text, " \t")) {
+		uint32_t i = 0;
+
+		n = strcspn(text, " \t");
+		while (i < CONFIG_PROFILES && (strlen(profile_names[i]) != n || strncmp(profile_names[i], text, n)))
+			i++;
+		if (i == CONFIG_PROFILES)
+			return "is not a list of rocksdb, leveldb, cassandra, generic";
+		profiles |= 1u << i;
+	}
+	s->profiles = profiles;
+	return profiles ? NULL : "is not a list of rocksdb, leveldb, cassandra, generic";
+}
+
 static const struct key {
 	const char *name;
 	const char *(*set)(struct settings *s, const char *text);
@@ -235,7 +262,7 @@ static const struct key {
 	{ "heat", set_heat }, { "rule", set_rule }, { "sense", set_sense },
 	{ "sampling", set_sampling }, { "heat_sample", set_heat_sample }, { "cache_blocks", set_cache }, { "fill", set_fill },
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
-	{ "files", set_files }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
+	{ "files", set_files }, { "profiles", set_profiles }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
 	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
 	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
@@ -421,6 +448,7 @@ static void settings_defaults(struct settings *s)
 	s->fill = 0.85;
 	s->claim = true;
 	s->drive = true;
+	s->profiles = (1u << CONFIG_PROFILES) - 1;
 	s->ban_dead = true;
 	s->trim_dead = true;
 	s->ignore_compactions = true;

@@ -25,6 +25,7 @@
 #define CONFIG_PATH		"/etc/terrace/terraced.conf"
 #define CONFIG_MAX_VOLUMES	64
 #define CONFIG_NAME_BYTES	64
+#define CONFIG_PROFILES		4
 
 enum sense_kind {
 	SENSE_AUTO,		/* the best that works */
@@ -49,7 +50,8 @@ struct settings {
 	bool evaluate;
 	bool claim;
 	bool drive;		/* false: leave this volume alone */
-	bool files;		/* follow the files of filesystems on it */
+	bool files;		/* follow the files of filesystems on it ... */
+	uint32_t profiles;	/* ... by these databases' names, CONFIG_PROFILES */
 	bool ban_dead;		/* blocks of dead files are not promoted ... */
 	bool trim_dead;		/* ... and trimmed, ... */
 	bool ignore_compactions;	/* what they read is not heated */
@@ -92,6 +94,9 @@ int config_load(struct config *c, const char *path, config_error_fn error, void 
 
 /* What holds for a volume of this name; NULL: it is to be left alone. */
 const struct settings *config_of(const struct config *c, const char *name);
+
+/* i < CONFIG_PROFILES: that of bit i. */
+const char *config_profile_name(uint32_t i);
 
 const char *sense_kind_name(enum sense_kind kind);
 

@@ -16,6 +16,8 @@
 #define LOOK_TICKS	20	/* between looks for new filesystems */
 #define AT_ONCE		64
 
+_Static_assert((1u << CONFIG_PROFILES) - 1 == FILE_PROFILES, "settings name them by the same bits");
+
 struct follow {
 	char name[CONFIG_NAME_BYTES];
 	struct watch *watch;
@@ -106,8 +108,8 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 
 	streams_end(&f->streams, &key);
 	in_use(f, extents, nr);
-	/* One without a name is an input from before our time, and will not be there for long. */
-	if (f->tail_share <= 0 || file->kind == FILE_LOG || file->kind == FILE_META || !file->name[0])
+	/* What has no table's name has no index at its end; an input from before our time has none, and will not be there for long. */
+	if (f->tail_share <= 0 || file->kind != FILE_TABLE)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t lo = extents[i].offset > from ? extents[i].offset : from;
@@ -185,6 +187,7 @@ void follow_retune(struct follow *f, const struct settings *settings)
 {
 	const struct invalidate_config c = invalidate_switches(f, settings);
 
+	watch_profiles(f->watch, settings->profiles);
 	f->inherits = settings->inherit_heat;
 	f->ignores = settings->ignore_compactions;
 	watch_mark(f->watch, f->ignores);
@@ -213,7 +216,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 		return NULL;
 	f->port = port;
 	snprintf(f->name, sizeof(f->name), "%s", name);
-	if (watch_open(major, minor, port->sense ? port->sense->ignored : NULL, &tell, &f->watch, why, sizeof(why))) {
+	if (watch_open(major, minor, port->sense ? port->sense->ignored : NULL, settings->profiles, &tell, &f->watch, why, sizeof(why))) {
 		log_line(LOG_LEVEL_WARNING, name, "files are not followed: %s", why);
 		free(f);
 		return NULL;

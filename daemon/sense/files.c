@@ -10,35 +10,51 @@
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-static bool starts(const char *name, const char *with)
+#define ROCKSDB		FILE_PROFILE_ROCKSDB
+#define LEVELDB		FILE_PROFILE_LEVELDB
+#define CASSANDRA	FILE_PROFILE_CASSANDRA
+
+static const struct name {
+	uint32_t profiles;
+	enum file_kind kind;
+	bool at_end;
+	const char *text;
+} names[] = {
+	{ ROCKSDB | LEVELDB, FILE_TABLE, true, ".sst" },
+	{ ROCKSDB | LEVELDB, FILE_TABLE, true, ".ldb" },
+	{ ROCKSDB, FILE_TABLE, true, ".blob" },
+	{ CASSANDRA, FILE_TABLE, true, "-Data.db" },
+	{ ROCKSDB | LEVELDB, FILE_META, false, "MANIFEST" },
+	{ ROCKSDB | LEVELDB, FILE_META, false, "CURRENT" },
+	{ ROCKSDB | LEVELDB, FILE_META, false, "LOG" },
+	{ ROCKSDB | LEVELDB, FILE_META, false, "LOCK" },
+	{ ROCKSDB, FILE_META, false, "OPTIONS" },
+	{ ROCKSDB, FILE_META, false, "IDENTITY" },
+	{ ROCKSDB | LEVELDB, FILE_META, true, ".dbtmp" },
+	{ CASSANDRA, FILE_META, true, "-Index.db" },
+	{ CASSANDRA, FILE_META, true, "-Filter.db" },
+	{ CASSANDRA, FILE_META, true, "-Summary.db" },
+	{ CASSANDRA, FILE_META, true, "-Statistics.db" },
+	{ CASSANDRA, FILE_META, true, "-TOC.txt" },
+	{ CASSANDRA, FILE_META, true, "-Digest.crc32" },
+	{ CASSANDRA, FILE_META, true, "-CompressionInfo.db" },
+	{ ROCKSDB | LEVELDB, FILE_LOG, true, ".log" },
+	{ CASSANDRA, FILE_LOG, false, "CommitLog-" },
+};
+
+static bool is_called(const struct name *n, const char *name)
 {
-	return !strncmp(name, with, strlen(with));
+	size_t length = strlen(name), part = strlen(n->text);
+
+	return n->at_end ? length > part && !strcmp(name + length - part, n->text) : !strncmp(name, n->text, part);
 }
 
-static bool ends(const char *name, const char *with)
+enum file_kind file_kind_of(const char *name, uint32_t profiles)
 {
-	size_t n = strlen(name), m = strlen(with);
-
-	return n > m && !strcmp(name + n - m, with);
-}
-
-enum file_kind file_kind_of(const char *name)
-{
-	static const char *const tables[] = { ".sst", ".ldb", ".blob", "-Data.db" };
-	static const char *const meta[] = { "MANIFEST", "CURRENT", "OPTIONS", "LOG", "IDENTITY", "LOCK" };
-	static const char *const endings[] = { ".dbtmp", "-Index.db", "-Filter.db", "-Summary.db",
-					       "-Statistics.db", "-TOC.txt", "-Digest.crc32", "-CompressionInfo.db" };
-
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (ends(name, tables[i]))
-			return FILE_TABLE;
-	for (size_t i = 0; i < sizeof(meta) / sizeof(meta[0]); i++)
-		if (starts(name, meta[i]))
-			return FILE_META;
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (ends(name, endings[i]))
-			return FILE_META;
-	return ends(name, ".log") || starts(name, "CommitLog-") ? FILE_LOG : FILE_UNKNOWN;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].profiles & profiles && is_called(&names[i], name))
+			return names[i].kind;
+	return profiles & FILE_PROFILE_GENERIC ? FILE_UNKNOWN : FILE_OTHER;
 }
 
 /* ---- the table of files --------------------------------------------------------------- */
@@ -113,12 +129,12 @@ static struct file *make(struct files *f, const struct file_id *id)
 	return file;
 }
 
-static void name_it(struct file *file, const struct terrace_file_event *e)
+static void name_it(const struct files *f, struct file *file, const struct terrace_file_event *e)
 {
 	memcpy(file->name, e->name, sizeof(file->name));
 	file->name[sizeof(file->name) - 1] = 0;
 	file->parent = e->parent;
-	file->kind = file_kind_of(file->name);
+	file->kind = file_kind_of(file->name, f->profiles);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -132,7 +148,7 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 		forget(f, file);
 	}
 	file = make(f, id);
-	name_it(file, e);
+	name_it(f, file, e);
 	file->open = true;
 	file->thread = e->thread;
 	f->stats.created++;
@@ -142,7 +158,7 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 /* Logs, manifests and the like are often deleted without ever having been synced; their room has been allocated all the same. */
 static bool is_complete(const struct file *file)
 {
-	if (file->astray || !file->size)
+	if (file->astray || !file->size || file->kind == FILE_OTHER)
 		return false;
 	return file->kind == FILE_LOG || file->kind == FILE_META || file->synced;
 }
@@ -216,7 +232,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 		closed(f, file, e);
 		break;
 	case TERRACE_FILE_RENAMED:
-		name_it(file, e);
+		name_it(f, file, e);
 		jobs_renamed(f, file);
 		break;
 	case TERRACE_FILE_UNLINKED:
@@ -233,9 +249,15 @@ void files_tick(struct files *f, uint64_t now_ns)
 	jobs_tick(f, now_ns);
 }
 
-void files_init(struct files *f, const struct files_tell *tell)
+void files_init(struct files *f, uint32_t profiles, const struct files_tell *tell)
 {
+	f->profiles = profiles;
 	f->tell = *tell;
+}
+
+void files_profiles(struct files *f, uint32_t profiles)
+{
+	f->profiles = profiles;
 }
 
 void files_end(struct files *f)

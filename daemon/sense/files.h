@@ -35,10 +35,17 @@ enum file_kind {
 	FILE_TABLE,		/* immutable when closed */
 	FILE_LOG,		/* write-ahead log */
 	FILE_META,		/* manifest, options, the database's own log of events, ... */
+	FILE_OTHER,		/* nothing that any profile in use knows */
 };
 
-/* By name: RocksDB, MyRocks, LevelDB, Cassandra. */
-enum file_kind file_kind_of(const char *name);
+/* Whose names are known: RocksDB's (MyRocks has the same), LevelDB's, Cassandra's; generic: any other may be a table. */
+#define FILE_PROFILE_ROCKSDB	(1u << 0)
+#define FILE_PROFILE_LEVELDB	(1u << 1)
+#define FILE_PROFILE_CASSANDRA	(1u << 2)
+#define FILE_PROFILE_GENERIC	(1u << 3)
+#define FILE_PROFILES		15u
+
+enum file_kind file_kind_of(const char *name, uint32_t profiles);
 
 struct file_id {
 	uint64_t inode;
@@ -131,6 +138,7 @@ struct files {
 	struct files_tell tell;
 	struct files_stats stats;
 	uint64_t serial;
+	uint32_t profiles;
 	uint32_t last;			/* the file that was made last */
 	uint32_t chain[FILES_MAX];	/* heads, 1-based; 0: none */
 	struct file file[FILES_MAX];
@@ -138,7 +146,8 @@ struct files {
 };
 
 /* @f is zeroed memory. */
-void files_init(struct files *f, const struct files_tell *tell);
+void files_init(struct files *f, uint32_t profiles, const struct files_tell *tell);
+void files_profiles(struct files *f, uint32_t profiles);
 void files_event(struct files *f, const struct terrace_file_event *e);
 /* @now_ns: the clock of events. */
 void files_tick(struct files *f, uint64_t now_ns);

@@ -62,16 +62,29 @@ static struct database *find(const struct logs *l, uint32_t dev, uint64_t folder
 	return NULL;
 }
 
-bool logs_knows(const struct logs *l, uint32_t dev, uint64_t folder)
+bool logs_used(struct logs *l, uint32_t dev, uint64_t folder)
 {
-	return folder && find(l, dev, folder);
+	struct database *d = folder ? find(l, dev, folder) : NULL;
+
+	if (d)
+		d->used = ++l->clock;
+	return d;
+}
+
+static bool has_log(const char *path)
+{
+	char log[LOGS_PATH + sizeof(NAME) + 1];
+	struct stat st;
+
+	snprintf(log, sizeof(log), "%s/" NAME, path);
+	return !lstat(log, &st) && S_ISREG(st.st_mode);
 }
 
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path)
 {
 	struct database *d = folder ? find(l, dev, folder) : NULL;
 
-	if (!folder || strlen(path) >= LOGS_PATH)
+	if (!folder || strlen(path) >= LOGS_PATH || (!d && !has_log(path)))
 		return;
 	if (!d) {
 		d = &l->database[0];

@@ -32,9 +32,9 @@ typedef void (*logs_compaction_fn)(void *ctx, const struct eventlog_job *job);
 struct logs *logs_open(logs_compaction_fn compaction, void *ctx);
 void logs_close(struct logs *l);
 
-/* Is the folder with this inode known? */
-bool logs_knows(const struct logs *l, uint32_t dev, uint64_t folder);
-/* A table lies there. */
+/* A table lies in the folder with this inode: is that known? */
+bool logs_used(struct logs *l, uint32_t dev, uint64_t folder);
+/* It is there; without a LOG it is no database that we could follow. */
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path);
 /* The filesystem is gone. */
 void logs_gone(struct logs *l, uint32_t dev);

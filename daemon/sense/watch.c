@@ -106,7 +106,7 @@ static void note_folder(struct watch *w, const struct file *file, int fd)
 	char link[32], path[LOGS_PATH], *end;
 	ssize_t n;
 
-	if (file->kind != FILE_TABLE || !file->parent || logs_knows(w->logs, file->id.dev, file->parent))
+	if (file->kind != FILE_TABLE || !file->parent || logs_used(w->logs, file->id.dev, file->parent))
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
@@ -443,7 +443,12 @@ void watch_mark(struct watch *w, bool yes)
 	lsm_mark(w->lsm, yes);
 }
 
-int watch_open(unsigned int major, unsigned int minor, const int *ignored, const struct watch_tell *tell,
+void watch_profiles(struct watch *w, uint32_t profiles)
+{
+	files_profiles(&w->files, profiles);
+}
+
+int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint32_t profiles, const struct watch_tell *tell,
 	       struct watch **out, char *why, size_t bytes)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -458,7 +463,7 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, const
 	w->tell = *tell;
 	w->major = major;
 	w->minor = minor;
-	files_init(&w->files, &files);
+	files_init(&w->files, profiles, &files);
 	w->logs = logs_open(on_logged, w);
 	err = w->logs ? lsm_open(&w->lsm, ignored, on_event, w, why, bytes) : -ENOMEM;
 	if (err) {

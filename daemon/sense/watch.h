@@ -60,9 +60,11 @@ struct watch_tell {
 /* An open folder, if the filesystem there is still @dev; or -errno. */
 int watch_root(const char *path, uint32_t dev);
 
-/* @ignored: see lsm.h.  0, or -errno with a phrase in @why. */
-int watch_open(unsigned int major, unsigned int minor, const int *ignored, const struct watch_tell *tell,
+/* @ignored: see lsm.h; @profiles: FILE_PROFILE_*.  0, or -errno with a phrase in @why. */
+int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint32_t profiles, const struct watch_tell *tell,
 	       struct watch **out, char *why, size_t bytes);
+/* Other profiles, for names from now on. */
+void watch_profiles(struct watch *w, uint32_t profiles);
 /* Whether threads are marked as soon as they compact. */
 void watch_mark(struct watch *w, bool yes);
 void watch_close(struct watch *w);

@@ -382,6 +382,16 @@ static struct json_object *of_tiers_json(const struct settings *c)
 	return list;
 }
 
+static struct json_object *profiles_json(uint32_t profiles)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (uint32_t i = 0; i < CONFIG_PROFILES; i++)
+		if (profiles >> i & 1)
+			json_object_array_add(list, json_object_new_string(config_profile_name(i)));
+	return list;
+}
+
 static struct json_object *settings_json(const struct settings *c)
 {
 	struct json_object *o = json_object_new_object();
@@ -397,6 +407,7 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "claim", c->claim);
 	flag(o, "drive", c->drive);
 	flag(o, "files", c->files);
+	json_object_object_add(o, "profiles", profiles_json(c->profiles));
 	flag(o, "ban_dead", c->ban_dead);
 	flag(o, "trim_dead", c->trim_dead);
 	number(o, "dead_wait_ms", c->dead_wait_ms);

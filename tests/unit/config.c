@@ -5,6 +5,7 @@
 #include "policy_lib.h"
 
 #include "config.h"
+#include "sense/files.h"
 
 struct told {
 	char text[2000];
@@ -65,7 +66,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\n");
+		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -81,6 +82,7 @@ static void every_key_is_heard(void **state)
 	assert_true(c.policy.evaluate);
 	assert_false(c.policy.claim);
 	assert_true(c.policy.files);
+	assert_int_equal(c.policy.profiles, FILE_PROFILE_ROCKSDB | FILE_PROFILE_CASSANDRA);
 	assert_false(c.policy.ban_dead);
 	assert_false(c.policy.trim_dead);
 	assert_false(c.policy.ignore_compactions);
@@ -126,6 +128,9 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[policy]\nchoose.candidates = 0\n", "2: choose.candidates = 0: '0' is not a whole number from");
 	refuses("[policy]\nchoose.candidates = 1.5\n", "2: ");
 	refuses("[policy]\n\nchoose.nonsense = 1\n", "3: choose.nonsense = 1: policy choose has no tunable 'nonsense'");
+	refuses("[policy]\nprofiles = rocksdb, leveldb\n", "2: profiles = rocksdb, leveldb: is not a list of");
+	refuses("[policy]\nprofiles = rocks\n", "2: profiles = rocks: is not a list of");
+	refuses("[policy]\nprofiles =\n", "2: ");
 	refuses("[policy]\nnonsense.x = 1\n", "no policy is called 'nonsense'");
 	refuses("[policy]\nnonsense = 1\n", "2: nonsense = 1: is no key of a volume");
 	refuses("[daemon]\nnonsense = 1\n", "2: nonsense = 1: is no key of [daemon]");
