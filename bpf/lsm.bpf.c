@@ -19,7 +19,7 @@
  *
  * All hooks are entries of functions that 6.1 and 6.12 share. Of types only the
  * fields below are used, found by name (CO-RE). Maps are bounded: the least
- * recently used cursor is forgotten. Events that find no room are counted.
+ * recently used cursor is forgotten, which its writer's close tells. Events that find no room are counted.
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -267,6 +267,7 @@ int BPF_PROG(on_sync, struct file *file)
 SEC("fentry/locks_remove_file")
 int BPF_PROG(on_close, struct file *file)
 {
+	struct cursor none = { .flags = TERRACE_FILE_UNSEEN };
 	struct inode *inode = file->f_inode;
 	struct cursor_key key;
 	struct cursor *c;
@@ -275,8 +276,10 @@ int BPF_PROG(on_close, struct file *file)
 		return 0;
 	key = key_of(inode, 0);
 	c = bpf_map_lookup_elem(&cursors, &key);
-	if (c && c->generation == inode->i_generation)
-		tell_row(inode, TERRACE_FILE_CLOSED, c, c->flags);
+	/* Without it was there before, or has been forgotten: whoever knows it waits for this. */
+	if (!c || c->generation != inode->i_generation)
+		c = &none;
+	tell_row(inode, TERRACE_FILE_CLOSED, c, c->flags);
 	has_written(inode->i_ino);
 	return 0;
 }

@@ -290,6 +290,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "jobs_without_death", c->files.jobs - c->files.compactions);
 	number(out, "files_forgotten", c->files.forgotten_files);
 	number(out, "places_forgotten", c->places_forgotten);
+	number(out, "writers_forgotten", c->files.forgotten_writers);
 	number(out, "jobs_forgotten", c->files.forgotten_jobs);
 	number(out, "jobs_cut", c->files.cut_jobs);
 	number(out, "mapped", c->mapped);

@@ -56,6 +56,7 @@ enum terrace_file_what {
 
 /* flags */
 #define TERRACE_FILE_ASTRAY	(1u << 0)	/* was not only appended to */
+#define TERRACE_FILE_UNSEEN	(1u << 1)	/* how it was written has not been seen, or been forgotten */
 
 struct terrace_file_event {
 	__u64	nanoseconds;		/*   0: CLOCK_MONOTONIC */

@@ -169,7 +169,8 @@ static void closed(struct files *f, struct file *file, const struct terrace_file
 		return;
 	file->open = false;
 	file->size = e->size;
-	file->astray |= e->flags & TERRACE_FILE_ASTRAY;
+	file->astray |= e->flags & (TERRACE_FILE_ASTRAY | TERRACE_FILE_UNSEEN);
+	f->stats.forgotten_writers += (e->flags & TERRACE_FILE_UNSEEN) != 0;
 	f->stats.closed++;
 	jobs_closed(f, file);
 	if (is_complete(file) && f->tell.table)

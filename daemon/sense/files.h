@@ -113,6 +113,7 @@ struct files_stats {
 	uint64_t events, created, closed, died;
 	uint64_t flushes, jobs, compactions;
 	uint64_t forgotten_files, forgotten_jobs, cut_jobs;	/* for want of room */
+	uint64_t forgotten_writers;	/* by the kernel: how a file was written is not known */
 };
 
 struct files_tell {

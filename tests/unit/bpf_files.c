@@ -795,6 +795,31 @@ static void other_files_are_nothing(void **state)
 	assert_int_equal(seen.compactions, 1);
 }
 
+/* Closed, but its cursor in the kernel had to give way: nobody knows how it was written, and nobody waits for it. */
+static void a_forgotten_writer_is_not_waited_for(void **state)
+{
+	struct terrace_file_event e;
+
+	(void)state;
+	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
+	create(11, "000010.sst", 5);
+	e = event(TERRACE_FILE_CLOSED, 11, 5);
+	e.flags = TERRACE_FILE_UNSEEN;
+	files_event(files, &e);
+	assert_int_equal(seen.tables, 0);
+	assert_int_equal(seen.left, 1);
+	assert_int_equal(files->stats.forgotten_writers, 1);
+	/* one that was there before is nobody's business */
+	e.inode = 99;
+	files_event(files, &e);
+	assert_int_equal(files->stats.forgotten_writers, 1);
+	compact(1, 21);
+	dies(1, 5);
+	dies(2, 5);
+	assert_int_equal(seen.compactions, 1);
+	assert_int_equal(seen.outputs, 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -829,6 +854,7 @@ int main(void)
 		TEST(knows_names),
 		TEST(profiles_are_names),
 		TEST(other_files_are_nothing),
+		TEST(a_forgotten_writer_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
