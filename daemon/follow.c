@@ -165,6 +165,25 @@ static void on_logged(void *ctx, const char *line)
 	log_line(LOG_LEVEL_DEBUG, ((struct follow *)ctx)->name, "by its own log: %s", line);
 }
 
+/* Its blocks are others' by now. */
+static void on_moved(void *ctx, const struct extent *extents, uint32_t nr)
+{
+	struct follow *f = ctx;
+
+	if (!nr) {
+		streams_end_all(&f->streams);
+		if (f->invalidate)
+			invalidate_unmark(f->invalidate);
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		engine_unpin(f->engine, extents[i].block, extents[i].nr);
+}
+
+static void on_refused(void *ctx, const char *path, const char *why)
+{
+	log_line(LOG_LEVEL_WARNING, ((struct follow *)ctx)->name, "the files of %s are not followed: %s", path, why);
+}
+
 static void on_filesystem(void *ctx, const char *path)
 {
 	log_line(LOG_LEVEL_NOTICE, ((struct follow *)ctx)->name, "the files of %s are followed", path);
@@ -207,7 +226,7 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
 		.busy = on_busy, .dead = on_dead, .placed = on_placed, .left = on_left, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
-		.logged = on_logged, .filesystem = on_filesystem, .ctx = f,
+		.logged = on_logged, .filesystem = on_filesystem, .refused = on_refused, .moved = on_moved, .ctx = f,
 	};
 	struct invalidate_config c;
 	char why[200] = "out of memory";
@@ -280,6 +299,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	const struct watch_counts *c = watch_counts(f->watch);
 
 	number(out, "filesystems", c->filesystems);
+	number(out, "devices_below_changed", c->restacked);
 	number(out, "events", c->files.events);
 	number(out, "events_lost", c->lost);
 	number(out, "created", c->files.created);
@@ -300,6 +320,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "extents_odd", c->extents.odd);
 	number(out, "extents_cut", c->extents.cut);
 	number(out, "dead_blocks", c->dead_blocks);
+	number(out, "cold_streams_not_asked", c->growing_lost);
 	number(out, "bequests_lost", c->bequests_lost);
 	number(out, "cold_streams", f->streams.counts.hinted);
 	number(out, "cold_streams_blocks", f->streams.counts.blocks);

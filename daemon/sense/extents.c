@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define BLOCK	4096u
+#define BLOCK	EXTENT_BLOCK
 #define AT_ONCE	64u	/* extents asked for */
 
 #define ODD	(FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_ENCODED)

@@ -14,6 +14,7 @@
 struct fiemap_extent;
 
 #define STACK_PIECES	64u
+#define EXTENT_BLOCK	4096u	/* bytes */
 
 /* [from, from + length) of a device is [to, ...) of the volume; bytes. */
 struct stack_piece {
@@ -50,6 +51,14 @@ struct extents_stats {
  */
 int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t most,
 	       struct extents_stats *stats);
+
+static inline void extents_count(struct extents_stats *to, const struct extents_stats *from)
+{
+	to->shared += from->shared;
+	to->unaligned += from->unaligned;
+	to->odd += from->odd;
+	to->cut += from->cut;
+}
 
 /* --- for their test ------------------------------------------------------------------ */
 

@@ -3,37 +3,29 @@
 #include "sense/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/fiemap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "sense/asker.h"
 #include "sense/bequest.h"
 #include "sense/lsm.h"
+#include "sense/mounts.h"
 #include "sense/places.h"
 
-#define MOUNTS		16	/* filesystems of a volume */
-#define EXTENTS		256	/* of a table; what it has beyond them is left alone */
+#define EXTENTS		ASKER_EXTENTS
 #define WAITING		1024	/* tables closed since the last tick */
-#define BEQUESTS	16	/* jobs that ended since then */
-
-struct mount {
-	unsigned int major, minor;
-	char path[WATCH_PATH];	/* "": free */
-	bool xfs, seen;
-	struct stack stack;
-};
+#define BEQUESTS	ASKER_QUESTIONS	/* jobs that ended since then */
+#define PATIENCE_NS	2000000ull	/* of a tick, with a file that is being written */
 
 struct watch {
 	struct watch_tell tell;
 	struct watch_counts counts;
-	unsigned int major, minor;
 	struct lsm_sense *lsm;
-	struct mount mount[MOUNTS];
+	struct mounts mounts;
 	struct file_id waiting[WAITING];
 	uint32_t nr_waiting;
 	struct bequest *bequest[BEQUESTS];	/* until outputs have been asked for */
@@ -41,64 +33,17 @@ struct watch {
 	struct growing {
 		struct file_id id;
 		struct bequest *b;
-		bool bottom;
-	} growing[BEQUESTS];		/* outputs that began to grow since the last tick */
+		bool bottom, asked;
+	} growing[BEQUESTS];		/* outputs that began to grow, until it is known where */
 	uint32_t nr_growing;
+	struct asker *asker;
+	struct asker_answer answer;
 	struct logs *logs;
 	struct places places;
 	struct files files;
 };
 
 /* ---- asking for extents ------------------------------------------------------------------- */
-
-static struct mount *mount_of(struct watch *w, uint32_t dev)
-{
-	for (int i = 0; i < MOUNTS; i++)
-		if (w->mount[i].path[0] && (w->mount[i].major << 20 | w->mount[i].minor) == dev)
-			return &w->mount[i];
-	return NULL;
-}
-
-/*
- * Handles as ext4 and xfs make them: inode and generation; xfs with 64-bit inodes of its own type.
- * A wrong guess is refused by the filesystem (ESTALE), not taken for another file: the generation
- * has to be right.  No O_NOATIME: that is for a file's owner alone, and FIEMAP is no access.
- */
-static int open_inode(const struct mount *m, int root, const struct file_id *id)
-{
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + 16];
-	} u;
-	uint32_t inode = (uint32_t)id->inode;
-
-	memset(&u, 0, sizeof(u));
-	if (m->xfs) {
-		u.handle.handle_type = 0x81;	/* XFS: FILEID_INO32_GEN | 64 bits */
-		u.handle.handle_bytes = 12;
-		memcpy(u.handle.f_handle, &id->inode, 8);
-		memcpy(u.handle.f_handle + 8, &id->generation, 4);
-	} else {
-		u.handle.handle_type = 1;	/* FILEID_INO32_GEN */
-		u.handle.handle_bytes = 8;
-		memcpy(u.handle.f_handle, &inode, 4);
-		memcpy(u.handle.f_handle + 4, &id->generation, 4);
-	}
-	return open_by_handle_at(root, &u.handle, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-int watch_root(const char *path, uint32_t dev)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && (major(st.st_dev) << 20 | minor(st.st_dev)) == dev)
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
 
 /* The folder of a table may be a database's.  A name that is not known any more ends in " (deleted)", and is none. */
 static void note_folder(struct watch *w, const struct file *file, int fd)
@@ -122,12 +67,9 @@ static void note_folder(struct watch *w, const struct file *file, int fd)
 static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent *extent)
 {
 	const struct file *file = files_find(&w->files, id);
-	const struct mount *m = mount_of(w, id->dev);
-	int root = m ? watch_root(m->path, id->dev) : -1;
-	int fd = root >= 0 ? open_inode(m, root, id) : -1, nr = 0;
+	const struct mount *m = mounts_now(&w->mounts, id->dev);
+	int fd = m ? asker_open_inode(m, id) : -1, nr = 0;
 
-	if (root >= 0)
-		close(root);
 	if (fd >= 0) {
 		nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
 		if (file)
@@ -169,13 +111,52 @@ static void pass_on(struct watch *w, const struct file_id *id)
 	bequest_free(b);
 }
 
-/* What was allocated ahead counts: databases do that for the files they are about to write. */
-static void ask_growing(struct watch *w, const struct growing *g)
+static void growing_drop(struct watch *w, uint32_t i)
 {
-	struct extent extent[EXTENTS];
-	uint32_t nr = extents_by_id(w, &g->id, extent);
+	bequest_free(w->growing[i].b);
+	w->growing[i] = w->growing[--w->nr_growing];
+}
 
-	w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, extent, nr);
+static void ask_growing(struct watch *w)
+{
+	for (uint32_t i = w->nr_growing; i-- > 0;) {
+		struct growing *g = &w->growing[i];
+		const struct mount *m = g->asked ? NULL : mounts_now(&w->mounts, g->id.dev);
+
+		if (g->asked)
+			continue;
+		g->asked = m && asker_ask(w->asker, m, &g->id);
+		if (!g->asked)
+			growing_drop(w, i);
+	}
+}
+
+static struct growing *growing_of(struct watch *w, const struct file_id *id)
+{
+	for (uint32_t i = 0; i < w->nr_growing; i++)
+		if (!memcmp(&w->growing[i].id, id, sizeof(*id)))
+			return &w->growing[i];
+	return NULL;
+}
+
+/*
+ * What was allocated ahead counts: databases do that for the files they are about to write.  Whoever was waited for too
+ * long is told with a later tick, if it still grows then.
+ */
+static void hear_growing(struct watch *w, uint64_t now_ns)
+{
+	struct asker_answer *a = &w->answer;
+
+	while (asker_hear(w->asker, now_ns + PATIENCE_NS, a)) {
+		struct growing *g = growing_of(w, &a->id);
+		const struct file *file = files_find(&w->files, &a->id);
+
+		extents_count(&w->counts.extents, &a->stats);
+		if (g && file && file->open)
+			w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
+		if (g)
+			growing_drop(w, (uint32_t)(g - w->growing));
+	}
 }
 
 /* ---- what files tell ------------------------------------------------------------------------ */
@@ -211,8 +192,8 @@ static void on_left(void *ctx, const struct file *file)
 static void on_death(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
+	const struct mount *m = mounts_now(&w->mounts, file->id.dev);
 	struct place *p = places_find(&w->places, &file->id);
-	const struct mount *m = mount_of(w, file->id.dev);
 
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
@@ -261,8 +242,12 @@ static void on_growing(void *ctx, const struct file_job *job, const struct file 
 	struct watch *w = ctx;
 	struct bequest *b;
 
-	if (!w->tell.growing || w->nr_growing == BEQUESTS)
+	if (!w->tell.growing)
 		return;
+	if (w->nr_growing == BEQUESTS) {
+		w->counts.growing_lost++;
+		return;
+	}
 	b = bequest_of(job, &w->places);
 	if (b)
 		w->growing[w->nr_growing++] = (struct growing){
@@ -333,69 +318,79 @@ static void on_event(void *ctx, const struct terrace_file_event *e)
 
 /* ---- filesystems ------------------------------------------------------------------------------ */
 
-static void mount_drop(struct watch *w, struct mount *m)
+/* Where it is in its filesystem has not changed. */
+static void move_place(struct watch *w, struct place *p, const struct stack *stack)
 {
-	lsm_watch(w->lsm, m->major, m->minor, false);
-	logs_gone(w->logs, m->major << 20 | m->minor);
-	m->path[0] = 0;
-}
+	const struct file *file = files_find(&w->files, &p->id);
+	const struct file_id id = p->id;
+	struct extent extent[EXTENTS];
+	uint32_t nr = 0;
 
-static void mount_add(struct watch *w, unsigned int major, unsigned int minor, const char *path, bool xfs)
-{
-	struct mount *m = NULL;
+	if (w->tell.moved)
+		w->tell.moved(w->tell.ctx, p->extent, p->nr);
+	for (uint32_t i = 0; i < p->nr && nr < EXTENTS; i++) {
+		const struct fiemap_extent fe = {
+			.fe_logical = p->extent[i].offset, .fe_physical = p->extent[i].physical,
+			.fe_length = p->extent[i].nr * EXTENT_BLOCK,
+		};
+		int got = extents_place(&fe, stack, extent + nr, EXTENTS - nr, &w->counts.extents);
 
-	for (int i = 0; !m && i < MOUNTS; i++)
-		if (!w->mount[i].path[0])
-			m = &w->mount[i];
-	if (!m || stack_find(major, minor, w->major, w->minor, &m->stack) ||
-	    lsm_watch(w->lsm, major, minor, true))
-		return;
-	snprintf(m->path, sizeof(m->path), "%s", path);
-	m->major = major;
-	m->minor = minor;
-	m->xfs = xfs;
-	m->seen = true;
-	if (w->tell.filesystem)
-		w->tell.filesystem(w->tell.ctx, path);
-}
-
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw" */
-static void mount_line(struct watch *w, const char *line)
-{
-	unsigned int major, minor;
-	char path[WATCH_PATH], type[32];
-	const char *dash = strstr(line, " - ");
-	struct mount *m;
-
-	if (!dash || sscanf(line, "%*d %*d %u:%u %*s %255s", &major, &minor, path) != 3 ||
-	    sscanf(dash, " - %31s", type) != 1 || (strcmp(type, "ext4") && strcmp(type, "xfs")))
-		return;
-	m = mount_of(w, major << 20 | minor);
-	if (m)
-		m->seen = true;
-	else
-		mount_add(w, major, minor, path, !strcmp(type, "xfs"));
-}
-
-/* No folder stays open: that would keep a filesystem from being unmounted. */
-static void look_for_mounts(struct watch *w)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char line[2048];
-
-	if (!f)
-		return;
-	for (int i = 0; i < MOUNTS; i++)
-		w->mount[i].seen = false;
-	while (fgets(line, sizeof(line), f))
-		mount_line(w, line);
-	fclose(f);
-	w->counts.filesystems = 0;
-	for (int i = 0; i < MOUNTS; i++) {
-		if (w->mount[i].path[0] && !w->mount[i].seen)
-			mount_drop(w, &w->mount[i]);
-		w->counts.filesystems += w->mount[i].path[0] != 0;
+		nr = got < 0 ? EXTENTS : nr + (uint32_t)got;
 	}
+	if (!nr) {
+		places_drop(p);
+		return;
+	}
+	places_keep(&w->places, &id, extent, nr);
+	if (w->tell.placed && file)
+		w->tell.placed(w->tell.ctx, file, extent, nr);
+}
+
+static void move_places(struct watch *w, const struct mount *m)
+{
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (w->places.place[i].nr && w->places.place[i].id.dev == mount_dev(m))
+			move_place(w, &w->places.place[i], &m->stack);
+}
+
+static int on_mounted(void *ctx, const struct mount *m)
+{
+	struct watch *w = ctx;
+	int err = lsm_watch(w->lsm, m->major, m->minor, true);
+
+	if (err)
+		return err;
+	if (w->tell.filesystem)
+		w->tell.filesystem(w->tell.ctx, m->path);
+	move_places(w, m);	/* of when it was mounted before */
+	return 0;
+}
+
+static void on_refused(void *ctx, const char *path, const char *why)
+{
+	struct watch *w = ctx;
+
+	if (w->tell.refused)
+		w->tell.refused(w->tell.ctx, path, why);
+}
+
+static void on_unmounted(void *ctx, const struct mount *m)
+{
+	struct watch *w = ctx;
+
+	lsm_watch(w->lsm, m->major, m->minor, false);
+	logs_gone(w->logs, mount_dev(m));
+}
+
+/* Devices below it have changed: what was said of blocks was of others' blocks from then on. */
+static void on_restacked(void *ctx, const struct mount *m)
+{
+	struct watch *w = ctx;
+
+	w->counts.restacked++;
+	if (w->tell.moved)
+		w->tell.moved(w->tell.ctx, NULL, 0);
+	move_places(w, m);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
@@ -404,18 +399,16 @@ void watch_tick(struct watch *w, bool look, bool logs)
 {
 	struct timespec now;
 
+	mounts_round(&w->mounts);
 	if (look)
-		look_for_mounts(w);
+		mounts_look(&w->mounts);
 	if (logs)
 		logs_tick(w->logs);
 	lsm_drain(w->lsm);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	files_tick(&w->files, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
-	for (uint32_t i = 0; i < w->nr_growing; i++) {
-		ask_growing(w, &w->growing[i]);
-		bequest_free(w->growing[i].b);
-	}
-	w->nr_growing = 0;
+	ask_growing(w);
+	hear_growing(w, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
 	for (uint32_t i = 0; i < w->nr_waiting; i++) {
 		ask(w, &w->waiting[i]);
 		pass_on(w, &w->waiting[i]);
@@ -433,6 +426,7 @@ const struct watch_counts *watch_counts(struct watch *w)
 {
 	w->counts.files = w->files.stats;
 	w->counts.places_forgotten = w->places.forgotten;
+	w->counts.filesystems = mounts_count(&w->mounts);
 	w->counts.lost = lsm_lost(w->lsm);
 	logs_counts(w->logs, &w->counts.logs);
 	return &w->counts;
@@ -456,22 +450,28 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table,
 		.input = on_input, .left = on_left, .died = on_death, .ctx = w,
 	};
+	const struct mounts_tell mounts = {
+		.mounted = on_mounted, .unmounted = on_unmounted, .restacked = on_restacked, .refused = on_refused, .ctx = w,
+	};
 	int err;
 
 	if (!w)
 		return -ENOMEM;
 	w->tell = *tell;
-	w->major = major;
-	w->minor = minor;
+	mounts_init(&w->mounts, major, minor, &mounts);
 	files_init(&w->files, profiles, &files);
 	w->logs = logs_open(on_logged, w);
-	err = w->logs ? lsm_open(&w->lsm, ignored, on_event, w, why, bytes) : -ENOMEM;
+	err = w->logs ? asker_open(&w->asker) : -ENOMEM;
+	if (!err)
+		err = lsm_open(&w->lsm, ignored, on_event, w, why, bytes);
 	if (err) {
+		if (w->asker)
+			asker_close(w->asker);
 		logs_close(w->logs);
 		free(w);
 		return err;
 	}
-	look_for_mounts(w);
+	mounts_look(&w->mounts);
 	*out = w;
 	return 0;
 }
@@ -483,6 +483,7 @@ void watch_close(struct watch *w)
 		bequest_free(w->bequest[i]);
 	for (uint32_t i = 0; i < w->nr_growing; i++)
 		bequest_free(w->growing[i].b);
+	asker_close(w->asker);
 	places_exit(&w->places);
 	logs_close(w->logs);
 	free(w);

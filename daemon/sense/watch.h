@@ -24,20 +24,25 @@ struct watch_counts {
 	struct extents_stats extents;
 	uint64_t lost;			/* events */
 	uint64_t filesystems;
+	uint64_t restacked;		/* times that devices below one have changed */
 	uint64_t places_forgotten;	/* of tables that live: their deaths mean nothing */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
+	uint64_t growing_lost;		/* outputs that were not asked for, for want of room */
 	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
 	struct logs_counts logs;
 };
-
-#define WATCH_PATH	256
 
 struct watch_tell {
 	/* A file has died: @extents were its own, if they are known; @path: where its filesystem is mounted. */
 	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr);
 	/* It has been written: where its bytes are. */
 	void (*placed)(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr);
+	/*
+	 * These blocks are its own no longer: devices below its filesystem have changed. It is told as placed again.
+	 * Once before all, with none: marks and hints that are out are of others' blocks.
+	 */
+	void (*moved)(void *ctx, const struct extent *extents, uint32_t nr);
 	/* It is closed, and will not be told as placed. */
 	void (*left)(void *ctx, const struct file_id *id);
 	/*
@@ -54,11 +59,9 @@ struct watch_tell {
 	void (*compaction)(void *ctx, const char *line);
 	void (*logged)(void *ctx, const char *line);	/* the same by the database's own log */
 	void (*filesystem)(void *ctx, const char *path);
+	void (*refused)(void *ctx, const char *path, const char *why);	/* its files are not followed */
 	void *ctx;
 };
-
-/* An open folder, if the filesystem there is still @dev; or -errno. */
-int watch_root(const char *path, uint32_t dev);
 
 /* @ignored: see lsm.h; @profiles: FILE_PROFILE_*.  0, or -errno with a phrase in @why. */
 int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint32_t profiles, const struct watch_tell *tell,

@@ -10,6 +10,7 @@ usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER glance FIRST COUNT THREADS     each thread reads a byte in the middle of each of them
        tables.py FOLDER desert FIRST COUNT             delete them
        tables.py FOLDER slow NUMBER MB FILE            a table that is closed when FILE is there
+       tables.py FOLDER stuck IN OUT FILE              a compaction that, when FILE is there, reads IN, then writes what needs a read of OUT
 
 PAUSE in the environment: seconds that a compaction stops in its first output (1).
 NAMES in the environment: what tables are called instead of 000012.ldb, as in NAMES='part-{:04}.seg'.
@@ -127,13 +128,32 @@ def slow(folder, number, mb, go):
     os.close(fd)
 
 
+def stuck(folder, number, to, go):
+    out = create(name(folder, to))
+    allocate(out, 4 << 20)
+    os.write(out, os.urandom(1 << 20))
+    os.fsync(out)
+    os.posix_fadvise(out, 0, 0, os.POSIX_FADV_DONTNEED)
+    print('ready', flush=True)
+    while not os.path.exists(go):
+        time.sleep(0.05)
+    fd = os.open(name(folder, number), os.O_RDONLY)
+    for at in range(0, os.fstat(fd).st_size, STEP):
+        os.pread(fd, STEP, at)
+    os.pwrite(out, os.urandom(1 << 20), (1 << 20) - 100)
+    print('written', flush=True)
+    time.sleep(float(os.environ.get('PAUSE', 1)))
+    os.fsync(out)
+    os.close(out)
+
+
 def main(folder, what, *args):
     if what in ('write', 'holes', 'crowd', 'glance'):
         globals()[what](folder, *map(int, args))
     elif what == 'desert':
         for number in range(int(args[0]), int(args[0]) + int(args[1])):
             os.unlink(name(folder, number))
-    elif what in ('hold', 'slow'):
+    elif what in ('hold', 'slow', 'stuck'):
         globals()[what](folder, *args)
     else:
         compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args)
