@@ -50,6 +50,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
 		engine_dead(f->engine, extents[i].block, extents[i].nr, true);
+		engine_forget(f->engine, extents[i].block, extents[i].nr);
 	}
 	for (uint32_t i = 0; f->invalidate && i < nr; i++) {
 		range[n++] = (struct dead_range){

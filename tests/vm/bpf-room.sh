@@ -23,8 +23,8 @@ fill_up() {
 		sync	# what a failed one took is free only then
 	done
 }
-# blocks_of NUMBER: where that table lies, into /dev/shm/NUMBER
-blocks_of() { where "$M/db/$(printf %06d "$1").ldb" "0:$(($(sectors "$VOL") / 8)):0" | sort -n > "/dev/shm/$1"; }
+# blocks_of NUMBER: where that table lies, and what was allocated ahead for it, into /dev/shm/NUMBER
+blocks_of() { where --ahead "$M/db/$(printf %06d "$1").ldb" "0:$(($(sectors "$VOL") / 8)):0" | sort -n > "/dev/shm/$1"; }
 # same_room A B: nearly
 same_room() {
 	local all common
@@ -39,6 +39,24 @@ fast() {
 	vol_message commit
 	read -r _ fast _ <<< "$(where --state /dev/terrace/vol "/dev/shm/$1")"
 	echo "$fast"
+}
+# level NUMBER: of the heat of 12 blocks of it, summed up; -1 each if none is known
+level() {
+	local block sum=0 n
+	while read -r block; do
+		n=$(terraced --config "$CONF" --explain "vol $block" | sed -n 's/^ *"level": *\(-\?[0-9]*\),\?$/\1/p')
+		sum=$((sum + n))
+	done < <(sed -n 101,112p "/dev/shm/$1")
+	echo $sum
+}
+# order_all NUMBER WORD...: to the regions it lies in. ENOENT: nothing is to be done
+order_all() {
+	local region said
+	sync
+	vol_message commit
+	while read -r region; do
+		said=$(from_ram orders /dev/terrace/vol move "$region" "${@:2}") || [[ $said = *ENOENT* ]] || die "region $region: $said"
+	done < <(awk '{ print int($1 / 1024) }' "/dev/shm/$1" | sort -nu)
 }
 # written NUMBER MB: a table, until its place is known
 written() {
@@ -60,14 +78,14 @@ wait_ms() {
 	sleep 0.5
 }
 
-vol_ram 256 256
+vol_ram 256 768
 vol_format
 vol_up stream_kb=0 heat_sample=1
 make_fs ext4
 mount "$VOL" $M
 echo 0 | tee /sys/fs/ext4/dm-*/reserved_clusters > /dev/null
 mkdir $M/db
-follows 'evaluate = yes' 'admit.fill = 0' 'cold_share = 1'
+follows 'evaluate = yes' 'admit.fill = 0' 'cold_share = 1' 'heat = clock'
 follow
 written 1 4
 written 2 4
@@ -98,6 +116,9 @@ pass "where a killed compaction wrote, $n of 2048 blocks go to the fast tier"
 # ---- the trim of a dead table takes back nothing but its own mark ----
 wait_ms 3000
 trims=$(number trims)
+# what it overwrites in its place stays there, cold or not: all of that lies below
+order_all 4 append tier_down=1 codec=lz4
+check_eq "blocks of table 4 that are still fast" "$(fast 4)" 0
 gone 4
 export PAUSE=12
 tables compact 1,2 21 keep &
@@ -124,12 +145,31 @@ blocks_of 5
 same_room 21 5
 before=$(fast 5)
 [ "$before" -ge 1900 ] || die "only $before of 2048 blocks are fast"
-region=$(($(sed -n 1024p /dev/shm/5) / 1024))
 # what is marked dead goes down, whatever an order says
-from_ram orders /dev/terrace/vol move "$region" append up=all codec=lz4 || die "the order"
+order_all 5 append up=all tier_down=1 codec=lz4
 n=$(fast 5)
 [ "$n" -ge $((before - 16)) ] || die "$((before - n)) blocks of a living table are marked dead"
 pass "a table that was written before the death of another was heard of is not marked dead"
+
+# ---- what was hot was the dead table's ----
+wait_ms 200
+gone 5
+tables write 6 1 2
+written 7 6	# takes the rest of that room
+blocks_of 6
+for ((n = 0; n < 20; n++)); do dd if=$M/db/000006.ldb of=/dev/null bs=4k iflag=direct status=none; done
+sleep 1
+before=$(level 6)
+[ "$before" -ge 12 ] || die "the levels of 12 blocks of a hot table are $before in all: this shows nothing"
+died=$(number died)
+gone 6
+until_ "its death" at_least died $((died + 1))
+sleep 2
+written 8 2
+same_room 6 8
+after=$(level 8)
+[ "$after" -le 0 ] || die "a table is born with the heat of what lay there: levels $before, then $after"
+pass "the heat of a dead table is not that of the next one there: levels $before, then $after"
 
 umount $M
 daemon_stop

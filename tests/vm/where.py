@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where the blocks of a file lie on the volume, worked out beside the product: FIEMAP, and the test's own table of the stack.
 
-usage: where.py FILE FROM:NR:TO...      blocks of the filesystem's device, in the order of the file, are TO... of the volume
+usage: where.py [--ahead] FILE FROM:NR:TO...    blocks of the filesystem's device, in the order of the file, are TO... of the volume;
+                                         with what was allocated ahead of its end
        where.py --state CONTROL BLOCKS  of these blocks (as printed): "MAPPED FAST ALL"
        where.py --hold VOLUME BLOCKS    md5 of what they hold, one after the other
 
@@ -20,9 +21,9 @@ HELLO, REGIONS, FIEMAP = 0xc080db01, 0xc020db05, 0xc020660b
 BLOCK, REGION = 4096, 1024
 
 
-def extents(path):
+def extents(path, ahead):
     fd = os.open(path, os.O_RDONLY)
-    size, at = os.fstat(fd).st_size, 0
+    size, at = 1 << 40 if ahead else os.fstat(fd).st_size, 0
     while at < size:
         room = bytearray(struct.pack('<QQIIII', at, size - at, 1, 0, 64, 0) + bytes(56 * 64))
         fcntl.ioctl(fd, FIEMAP, room)
@@ -35,9 +36,9 @@ def extents(path):
             return
 
 
-def blocks(path, pieces):
+def blocks(path, pieces, ahead=False):
     pieces = [tuple(map(int, p.split(':'))) for p in pieces]
-    for physical, length in extents(path):
+    for physical, length in extents(path, ahead):
         for block in range(physical // BLOCK, -(-(physical + length) // BLOCK)):
             print(next(to + block - first for first, nr, to in pieces if first <= block < first + nr))
 
@@ -69,6 +70,8 @@ def hold(volume, wanted):
 def main(first, *args):
     if first in ('--state', '--hold'):
         (state if first == '--state' else hold)(args[0], [int(line) for line in open(args[1])])
+    elif first == '--ahead':
+        blocks(args[0], args[1:], True)
     else:
         blocks(first, args)
 
