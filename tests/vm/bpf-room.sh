@@ -151,7 +151,8 @@ n=$(fast 5)
 [ "$n" -ge $((before - 16)) ] || die "$((before - n)) blocks of a living table are marked dead"
 pass "a table that was written before the death of another was heard of is not marked dead"
 
-# ---- what was hot was the dead table's ----
+# ---- what was hot was the dead table's, trimmed or not ----
+printf 'trim_dead = no\n' >> "$CONF"
 wait_ms 200
 gone 5
 tables write 6 1 2
