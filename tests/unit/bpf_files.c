@@ -738,88 +738,6 @@ static void inputs_are_told_once(void **state)
 	assert_int_equal(seen.compactions, 1);
 }
 
-static void knows_names(void **state)
-{
-	(void)state;
-	assert_int_equal(file_kind_of("000123.sst", FILE_PROFILES), FILE_TABLE);
-	assert_int_equal(file_kind_of("000123.ldb", FILE_PROFILES), FILE_TABLE);
-	assert_int_equal(file_kind_of("nb-1-big-Data.db", FILE_PROFILES), FILE_TABLE);
-	assert_int_equal(file_kind_of("nb-1-big-Index.db", FILE_PROFILES), FILE_META);
-	assert_int_equal(file_kind_of("000123.log", FILE_PROFILES), FILE_LOG);
-	assert_int_equal(file_kind_of("MANIFEST-000001", FILE_PROFILES), FILE_META);
-	assert_int_equal(file_kind_of("000123.dbtmp", FILE_PROFILES), FILE_META);
-	assert_int_equal(file_kind_of("segment.17", FILE_PROFILES), FILE_UNKNOWN);
-	assert_int_equal(file_kind_of("", FILE_PROFILES), FILE_UNKNOWN);
-}
-
-/* Names of databases that are not asked for are other files' names, and those may be tables only if all may. */
-static void profiles_are_names(void **state)
-{
-	static const struct {
-		uint32_t profile;
-		const char *table, *log;
-	} of[] = {
-		{ FILE_PROFILE_ROCKSDB, "000123.blob", "000124.log" },
-		{ FILE_PROFILE_LEVELDB, "000123.ldb", "000124.log" },
-		{ FILE_PROFILE_CASSANDRA, "nb-1-big-Data.db", "CommitLog-7-1.log" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		assert_int_equal(file_kind_of(of[i].table, of[i].profile), FILE_TABLE);
-		assert_int_equal(file_kind_of(of[i].log, of[i].profile), FILE_LOG);
-		assert_int_equal(file_kind_of(of[i].table, FILE_PROFILE_GENERIC), FILE_UNKNOWN);
-	}
-	assert_int_equal(file_kind_of("nb-1-big-Data.db", FILE_PROFILE_ROCKSDB | FILE_PROFILE_LEVELDB), FILE_OTHER);
-	assert_int_equal(file_kind_of("000123.sst", FILE_PROFILE_CASSANDRA), FILE_OTHER);
-	assert_int_equal(file_kind_of("backup.tar", FILE_PROFILES & ~FILE_PROFILE_GENERIC), FILE_OTHER);
-	assert_int_equal(file_kind_of("backup.tar", FILE_PROFILES), FILE_UNKNOWN);
-}
-
-/* What no profile knows is no table, whatever happens to it; but a table of theirs still is. */
-static void other_files_are_nothing(void **state)
-{
-	(void)state;
-	files_profiles(files, FILE_PROFILE_CASSANDRA);
-	compact(1, 11);
-	dies(1, 5);
-	dies(2, 5);
-	assert_int_equal(seen.tables, 0);
-	assert_int_equal(seen.compactions, 0);
-	assert_int_equal(seen.busy, 0);
-	files_profiles(files, FILE_PROFILE_ROCKSDB);
-	compact(3, 21);
-	dies(3, 5);
-	dies(4, 5);
-	assert_int_equal(seen.tables, 1);	/* the one that was synced */
-	assert_int_equal(seen.compactions, 1);
-}
-
-/* Closed, but its cursor in the kernel had to give way: nobody knows how it was written, and nobody waits for it. */
-static void a_forgotten_writer_is_not_waited_for(void **state)
-{
-	struct terrace_file_event e;
-
-	(void)state;
-	row(TERRACE_FILE_READ, 1, 5, 0, SIZE);
-	create(11, "000010.sst", 5);
-	e = event(TERRACE_FILE_CLOSED, 11, 5);
-	e.flags = TERRACE_FILE_UNSEEN;
-	files_event(files, &e);
-	assert_int_equal(seen.tables, 0);
-	assert_int_equal(seen.left, 1);
-	assert_int_equal(files->stats.forgotten_writers, 1);
-	/* one that was there before is nobody's business */
-	e.inode = 99;
-	files_event(files, &e);
-	assert_int_equal(files->stats.forgotten_writers, 1);
-	compact(1, 21);
-	dies(1, 5);
-	dies(2, 5);
-	assert_int_equal(seen.compactions, 1);
-	assert_int_equal(seen.outputs, 2);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -851,10 +769,6 @@ int main(void)
 		TEST(copies_do_not_push_out_a_compaction),
 		TEST(forgotten_outputs_are_none),
 		TEST(inputs_are_told_once),
-		TEST(knows_names),
-		TEST(profiles_are_names),
-		TEST(other_files_are_nothing),
-		TEST(a_forgotten_writer_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ until_ "8 MiB trimmed" at_least trimmed_bytes $((8 << 20))
 pass "$CROWD files: $(number files_forgotten) are forgotten, a compaction among them is seen"
 
 # ---- more cursors than the kernel keeps: a table's writer is forgotten, and its close is heard all the same ----
-died=$(number died) closed=$(number closed)
+closed=$(number closed)
 rm -f /dev/shm/go
 tables slow 25 4 /dev/shm/go > /dev/shm/slow &
 writer=$!
