@@ -71,20 +71,11 @@ bool logs_used(struct logs *l, uint32_t dev, uint64_t folder)
 	return d;
 }
 
-static bool has_log(const char *path)
-{
-	char log[LOGS_PATH + sizeof(NAME) + 1];
-	struct stat st;
-
-	snprintf(log, sizeof(log), "%s/" NAME, path);
-	return !lstat(log, &st) && S_ISREG(st.st_mode);
-}
-
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path)
 {
 	struct database *d = folder ? find(l, dev, folder) : NULL;
 
-	if (!folder || strlen(path) >= LOGS_PATH || (!d && !has_log(path)))
+	if (!folder || strlen(path) >= LOGS_PATH)
 		return;
 	if (!d) {
 		d = &l->database[0];

@@ -34,7 +34,7 @@ void logs_close(struct logs *l);
 
 /* A table lies in the folder with this inode: is that known? */
 bool logs_used(struct logs *l, uint32_t dev, uint64_t folder);
-/* It is there; without a LOG it is no database that we could follow. */
+/* It is there. */
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path);
 /* The filesystem is gone. */
 void logs_gone(struct logs *l, uint32_t dev);

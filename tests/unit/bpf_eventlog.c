@@ -408,11 +408,11 @@ static void databases_are_bounded(void **state)
 	is_found();
 	for (uint64_t i = 0; i < LOGS_MAX; i++)
 		logs_found(logs, dev, 1000000000 + i, "/nowhere");
-	assert_false(logs_knows(logs, dev, st.st_ino));
-	assert_true(logs_knows(logs, dev, 1000000000));
+	assert_false(logs_used(logs, dev, st.st_ino));
+	assert_true(logs_used(logs, dev, 1000000000));
 	logs_tick(logs);
 	logs_gone(logs, dev);
-	assert_false(logs_knows(logs, dev, 1000000000));
+	assert_false(logs_used(logs, dev, 1000000000));
 	assert_null(logs_of(logs, dev, 1000000000));
 }
 
