@@ -161,7 +161,10 @@ static int next_order(void *ctx, struct terrace_move *move)
 			for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
 				s->blocks += (u64)__builtin_popcountll(region->packed[w]);
 			pace(s, bytes_of(region));
-			*move = (struct terrace_move){ .region = region->region, .mode = TERRACE_MOVE_SCRUB };
+			*move = (struct terrace_move){
+				.region = region->region, .mode = TERRACE_MOVE_SCRUB,
+				.flags = TERRACE_MOVE_WAIT,	/* the janitor may be at it */
+			};
 			s->at++;
 			return 1;
 		}
@@ -216,6 +219,9 @@ static int report(struct scrub *s, int err)
 
 	if (err == -EINTR)
 		ctl_error("interrupted: not all has been read");
+	if (s->tally.error && s->tally.error != -EIO)	/* of those each has been told */
+		ctl_error("region %llu has not been read: %s", (unsigned long long)s->tally.bad_region,
+			  orders_strerror(s->tally.error));
 	if (s->bad) {
 		o = json_object_new_object();
 		json_object_object_add(o, "packs", json_object_new_uint64(s->packs));
