@@ -412,6 +412,8 @@ static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool must, bool 
 		spin_lock_irq(&tier->lock);
 		tier->chunks[chunk].flags |= moved ? TR_CHUNK_UNREAD : TR_CHUNK_DENSE;
 		spin_unlock_irq(&tier->lock);
+		if (!must)
+			break;		/* another is emptied meanwhile: writers may be waiting */
 	}
 	if (moved > 0)
 		settle(tr);

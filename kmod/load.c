@@ -42,8 +42,11 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 	tr_leaf_replace(&region->leaf, array->low, tr_array_high(array, cap, high), cap);
 	if (nr_packs)
 		tr_region_packs_grow(tr, region, nr_packs);
-	return tr_map_decode(page, bytes, &region->leaf, tr_region_packs(region), &region->age,
-			     data_blocks, tr->nr_tiers);
+	err = tr_map_decode(page, bytes, &region->leaf, tr_region_packs(region), &region->age,
+			    data_blocks, tr->nr_tiers);
+	/* Its tick may be another activation's. Whoever wants to use it touches it anyway. */
+	region->age = READ_ONCE(tr->tick) - TR_AGE_MOST;
+	return err;
 }
 
 /* Lays what recovery found over the loaded page. */

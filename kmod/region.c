@@ -484,8 +484,7 @@ u64 tr_regions_evict(struct terrace *tr, u64 bytes)
 
 /* --- ages -------------------------------------------------------------------- */
 
-#define AGE_MOST	192	/* ticks; what is older is no older */
-#define AGE_WALK	32	/* ticks from one walk to the next: together less than 256 */
+#define AGE_WALK	32	/* ticks from one walk to the next: less than 256 with TR_AGE_MOST */
 
 /* Who touches a region meanwhile may lose that; the next one says it again. */
 static void age_page(struct terrace *tr, struct tr_region **page, u8 tick)
@@ -496,8 +495,8 @@ static void age_page(struct terrace *tr, struct tr_region **page, u8 tick)
 	for (i = 0; i < TR_TABLE_PAGE; i++) {
 		region = READ_ONCE(page[i]);
 		if (region && region != &tr->empty &&
-		    (u8)(tick - READ_ONCE(region->age)) > AGE_MOST)
-			WRITE_ONCE(region->age, tick - AGE_MOST);
+		    (u8)(tick - READ_ONCE(region->age)) > TR_AGE_MOST)
+			WRITE_ONCE(region->age, tick - TR_AGE_MOST);
 	}
 }
 

@@ -51,6 +51,7 @@ struct sweep {
 	void *data;			/* the window, then its pieces one behind the other */
 	u64 *loose;			/* what the map says are loose blocks of the shelf */
 	s64 moved;
+	u32 bad;			/* pieces that could not be read */
 	bool busy;			/* somebody else is at work on a region */
 	struct tr_move move[REGIONS];	/* by number */
 	struct piece piece[WINDOW];	/* by offset */
@@ -266,9 +267,14 @@ static void read_singly(struct sweep *s)
 	for (k = 0; k < s->nr_pieces; k++) {
 		struct piece *piece = &s->piece[k];
 
-		tr_burst_begin(&burst);
-		read_span(s, &burst, piece->offset, piece->offset + piece->n);
-		piece->bad = tr_burst_wait(&burst);
+		if (tr_gave_up_reading(s->tr, s->bad)) {
+			piece->bad = -EIO;
+		} else {
+			tr_burst_begin(&burst);
+			read_span(s, &burst, piece->offset, piece->offset + piece->n);
+			piece->bad = tr_burst_wait(&burst);
+			s->bad += !!piece->bad;
+		}
 		if (piece->bad)
 			piece->move->err = -EIO;
 	}
@@ -445,6 +451,11 @@ static int write_and_publish(struct sweep *s)
 
 /* --- a shelf -------------------------------------------------------------------- */
 
+static bool may_go_on(struct terrace *tr)
+{
+	return tr_writable(tr) && !READ_ONCE(tr->stopping);
+}
+
 static int sweep_window(struct sweep *s, const struct tr_owner *owner, u32 nr)
 {
 	look_up(s, owner, nr);
@@ -460,7 +471,7 @@ static int sweep_windows(struct sweep *s, const struct tr_owner *owner, u32 nr)
 	int err = 0;
 
 	begin(s);
-	for (k = 0; k < nr && !err && tr_writable(s->tr); k += n) {
+	for (k = 0; k < nr && !err && may_go_on(s->tr); k += n) {
 		n = window(s, &owner[k], nr - k);
 		err = sweep_window(s, &owner[k], n);
 	}
@@ -482,7 +493,7 @@ static int sweep_all(struct sweep *s, struct tr_owner *owner)
 	tr_chunk_put(bits);
 	if (named < 0)
 		return named;
-	for (k = 0; k < nr && !err && tr_writable(s->tr); k += n) {
+	for (k = 0; k < nr && !err && may_go_on(s->tr); k += n) {
 		n = add_moves(s, &owner[k], nr - k);
 		err = sweep_windows(s, &owner[k], n);
 	}

@@ -143,6 +143,7 @@ void tr_region_record__f(struct terrace *tr, struct tr_region *region,
 
 /* Evicts clean, unused regions until @bytes are freed or none is left. */
 u64 tr_regions_evict(struct terrace *tr, u64 bytes);
+#define TR_AGE_MOST	192	/* ticks; what is older is no older */
 void tr_regions_age(struct terrace *tr);	/* once a tick */
 int tr_regions_init(struct terrace *tr);
 /* Room for @regions in the table; never less. Under resize_mutex. Sleeps. */

@@ -400,6 +400,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	WRITE_ONCE(tr->stopping, true);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
+	cancel_delayed_work_sync(&tr->aside_work);
 	cancel_delayed_work_sync(&tr->janitor_again);
 	cancel_work_sync(&tr->janitor_work);
 	WRITE_ONCE(tr->janitor_busy, false);
