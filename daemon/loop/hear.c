@@ -80,13 +80,22 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 
 void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr)
 {
-	for (uint32_t i = e->nr_cold; i-- > 0;) {
-		const struct ralt_range *r = &e->cold[i];
+	uint32_t keep = 0, done;
 
-		if (r->first >= block + nr || r->first + r->count <= block || !warmth_forget_some(&e->warmth, r, 1))
+	/* Those that meet it come last: each call of forgetting is a commit of RALT's. */
+	for (uint32_t i = 0; i < e->nr_cold; i++) {
+		const struct ralt_range r = e->cold[i];
+
+		if (r.first < block + nr && r.first + r.count > block)
 			continue;
-		memmove(&e->cold[i], &e->cold[i + 1], (--e->nr_cold - i) * sizeof(e->cold[0]));
+		e->cold[i] = e->cold[keep];
+		e->cold[keep++] = r;
 	}
+	if (keep == e->nr_cold)
+		return;
+	done = warmth_forget_some(&e->warmth, e->cold + keep, e->nr_cold - keep);
+	e->nr_cold -= done;
+	memmove(e->cold + keep, e->cold + keep + done, (e->nr_cold - keep) * sizeof(e->cold[0]));
 }
 
 /* What does not fit into RALT's list of forgotten ranges waits until merges have emptied it. */
