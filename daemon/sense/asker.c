@@ -144,6 +144,7 @@ bool asker_ask(struct asker *a, const struct mount *m, const struct file_id *id)
 		memset(q, 0, sizeof(*q));
 		q->mount = *m;
 		q->answer.id = *id;
+		q->answer.stack = m->stack;
 		pthread_cond_signal(&a->wake);
 	}
 	pthread_mutex_unlock(&a->lock);

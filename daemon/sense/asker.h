@@ -17,6 +17,7 @@ struct asker;
 
 struct asker_answer {
 	struct file_id id;
+	struct stack stack;	/* as its filesystem lay when that was asked */
 	uint32_t nr;		/* 0: it cannot be asked */
 	struct extent extent[ASKER_EXTENTS];
 	struct extents_stats stats;

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct fiemap_extent;
 
@@ -32,6 +33,11 @@ struct stack {
  */
 int stack_find(unsigned int major, unsigned int minor, unsigned int volume_major,
 	       unsigned int volume_minor, struct stack *out);
+
+static inline bool stack_same(const struct stack *a, const struct stack *b)
+{
+	return a->nr == b->nr && !memcmp(a->piece, b->piece, a->nr * sizeof(a->piece[0]));
+}
 
 struct extent {
 	uint64_t block;		/* of the volume */

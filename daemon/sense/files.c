@@ -165,8 +165,13 @@ static bool is_complete(const struct file *file)
 
 static void closed(struct files *f, struct file *file, const struct terrace_file_event *e)
 {
-	if (!file->open)
+	/* Cut, or written on: RocksDB deletes large files piece by piece. It lies elsewhere now. */
+	if (!file->open) {
+		file->size = e->size;
+		if ((is_complete(file) || !file->size) && f->tell.table)
+			f->tell.table(f->tell.ctx, file);
 		return;
+	}
 	file->open = false;
 	file->size = e->size;
 	file->astray |= e->flags & (TERRACE_FILE_ASTRAY | TERRACE_FILE_UNSEEN);

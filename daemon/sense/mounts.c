@@ -109,6 +109,9 @@ static struct mount *add(struct mounts *ms, unsigned int major, unsigned int min
 		return NULL;
 	}
 	*m = one;
+	for (int i = 0; i < MOUNTS; i++)	/* should it have to be refused again, that is news */
+		if (ms->refused[i] == mount_dev(&one))
+			ms->refused[i] = 0;
 	snprintf(m->path, sizeof(m->path), "%.*s", MOUNT_PATH - 1, path);
 	return m;
 }

@@ -29,13 +29,17 @@ static void silent(int level, const char *file, int line, int err, const char *f
 	(void)format;
 }
 
-/* "253:1 OFFSET"; "CIPHER KEY IV 253:1 OFFSET [...]" */
+/* "253:1 OFFSET"; "CIPHER KEY IV 253:1 OFFSET [...]"; "253:1", of which snapshots are taken */
 int stack_parse(const char *type, const char *table, unsigned int *major, unsigned int *minor,
 		uint64_t *offset)
 {
 	unsigned long long sectors;
 	int n;
 
+	if (!strcmp(type, "snapshot-origin")) {
+		*offset = 0;
+		return sscanf(table, "%u:%u", major, minor) == 2 ? 0 : -EPROTO;
+	}
 	if (!strcmp(type, "linear"))
 		n = sscanf(table, "%u:%u %llu", major, minor, &sectors);
 	else if (!strcmp(type, "crypt"))

@@ -84,9 +84,14 @@ static void ask(struct watch *w, const struct file_id *id)
 	const struct file *file = files_find(&w->files, id);
 	struct extent extent[EXTENTS];
 	uint32_t nr = extents_by_id(w, id, extent);
+	struct place *before = places_find(&w->places, id);
 
+	if (before && w->tell.moved)
+		w->tell.moved(w->tell.ctx, before->extent, before->nr);
 	if (!nr) {
 		w->counts.unmapped++;
+		if (before)
+			places_drop(before);
 		return;
 	}
 	w->counts.mapped++;
@@ -150,9 +155,10 @@ static void hear_growing(struct watch *w, uint64_t now_ns)
 	while (asker_hear(w->asker, now_ns + PATIENCE_NS, a)) {
 		struct growing *g = growing_of(w, &a->id);
 		const struct file *file = files_find(&w->files, &a->id);
+		const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
 		extents_count(&w->counts.extents, &a->stats);
-		if (g && file && file->open)
+		if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
 			w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
 		if (g)
 			growing_drop(w, (uint32_t)(g - w->growing));
@@ -318,6 +324,20 @@ static void on_event(void *ctx, const struct terrace_file_event *e)
 
 /* ---- filesystems ------------------------------------------------------------------------------ */
 
+/* What was said of its blocks was of others' blocks from some moment on: marks, hints, pins. */
+static void take_back(struct watch *w, uint32_t dev)
+{
+	for (uint32_t i = w->nr_growing; i-- > 0;)
+		if (w->growing[i].id.dev == dev)
+			growing_drop(w, i);
+	if (!w->tell.moved)
+		return;
+	w->tell.moved(w->tell.ctx, NULL, 0);
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (w->places.place[i].nr && w->places.place[i].id.dev == dev)
+			w->tell.moved(w->tell.ctx, w->places.place[i].extent, w->places.place[i].nr);
+}
+
 /* Where it is in its filesystem has not changed. */
 static void move_place(struct watch *w, struct place *p, const struct stack *stack)
 {
@@ -326,8 +346,6 @@ static void move_place(struct watch *w, struct place *p, const struct stack *sta
 	struct extent extent[EXTENTS];
 	uint32_t nr = 0;
 
-	if (w->tell.moved)
-		w->tell.moved(w->tell.ctx, p->extent, p->nr);
 	for (uint32_t i = 0; i < p->nr && nr < EXTENTS; i++) {
 		const struct fiemap_extent fe = {
 			.fe_logical = p->extent[i].offset, .fe_physical = p->extent[i].physical,
@@ -353,6 +371,29 @@ static void move_places(struct watch *w, const struct mount *m)
 			move_place(w, &w->places.place[i], &m->stack);
 }
 
+/* Files that have died meanwhile, or another filesystem's, are not found by their handles. */
+static void ask_places_again(struct watch *w, uint32_t dev)
+{
+	for (uint32_t i = 0; i < PLACES; i++) {
+		struct place *p = &w->places.place[i];
+		const struct file *file = p->nr && p->id.dev == dev ? files_find(&w->files, &p->id) : NULL;
+		const struct file_id id = p->id;
+		struct extent extent[EXTENTS];
+		uint32_t nr;
+
+		if (!p->nr || id.dev != dev)
+			continue;
+		nr = extents_by_id(w, &id, extent);
+		if (!nr) {
+			places_drop(p);
+			continue;
+		}
+		places_keep(&w->places, &id, extent, nr);
+		if (w->tell.placed && file)
+			w->tell.placed(w->tell.ctx, file, extent, nr);
+	}
+}
+
 static int on_mounted(void *ctx, const struct mount *m)
 {
 	struct watch *w = ctx;
@@ -362,7 +403,7 @@ static int on_mounted(void *ctx, const struct mount *m)
 		return err;
 	if (w->tell.filesystem)
 		w->tell.filesystem(w->tell.ctx, m->path);
-	move_places(w, m);	/* of when it was mounted before */
+	ask_places_again(w, mount_dev(m));	/* of when it was mounted before */
 	return 0;
 }
 
@@ -380,16 +421,15 @@ static void on_unmounted(void *ctx, const struct mount *m)
 
 	lsm_watch(w->lsm, m->major, m->minor, false);
 	logs_gone(w->logs, mount_dev(m));
+	take_back(w, mount_dev(m));
 }
 
-/* Devices below it have changed: what was said of blocks was of others' blocks from then on. */
 static void on_restacked(void *ctx, const struct mount *m)
 {
 	struct watch *w = ctx;
 
 	w->counts.restacked++;
-	if (w->tell.moved)
-		w->tell.moved(w->tell.ctx, NULL, 0);
+	take_back(w, mount_dev(m));
 	move_places(w, m);
 }
 

@@ -124,6 +124,9 @@ static void reads_tables(void **state)
 				     &minor, &offset), 0);
 	assert_int_equal(minor, 3);
 	assert_int_equal(offset, 16 * MB);
+	assert_int_equal(stack_parse("snapshot-origin", "253:9", &major, &minor, &offset), 0);
+	assert_int_equal(minor, 9);
+	assert_int_equal(offset, 0);
 	assert_int_equal(stack_parse("linear", "", &major, &minor, &offset), -EPROTO);
 	assert_int_equal(stack_parse("thin", "253:2 1", &major, &minor, &offset), -EOPNOTSUPP);
 }

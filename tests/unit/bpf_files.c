@@ -209,6 +209,16 @@ static void sees_a_compaction(void **state)
 	assert_int_equal(seen.tables, 3);	/* the last was not synced: it may not be on disk yet */
 }
 
+/* RocksDB deletes a large file by cutting it shorter again and again: others live where it was. */
+static void a_table_that_is_cut_is_asked_for_again(void **state)
+{
+	(void)state;
+	table(1, 2);
+	assert_int_equal(seen.tables, 1);
+	happens(TERRACE_FILE_CLOSED, 1, 7);
+	assert_int_equal(seen.tables, 2);
+}
+
 /* Which input bytes went into which output bytes: within a step. */
 static void remembers_where_heat_comes_from(void **state)
 {
@@ -744,6 +754,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sees_a_compaction),
+		TEST(a_table_that_is_cut_is_asked_for_again),
 		TEST(remembers_where_heat_comes_from),
 		TEST(tells_how_far_inputs_were_read),
 		TEST(what_is_read_ahead_passes_evenly),

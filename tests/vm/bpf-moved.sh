@@ -101,6 +101,26 @@ written 4
 check_eq "moves heard of" "$(number devices_below_changed)" 1
 sums=$(cd "$M/db" && md5sum 0000*.ldb)
 
+# ---- through a device that does more for a while: what died meanwhile is not known any more, what lives is ----
+written 6
+written 7
+tails=$(number pinned_tails_blocks)
+echo "0 $((N * 8 + 80)) delay $VOL $((NEW * 8)) 0" | dmsetup reload top
+DM_DISABLE_UDEV=1 dmsetup resume top
+sync "$M"
+until_ "that it is followed no longer" is pinned_tails_blocks 0
+rm "$M/db/000006.ldb"
+sync
+echo 3 > /proc/sys/vm/drop_caches
+echo "0 $((N * 8 + 80)) linear $VOL $((NEW * 8))" | dmsetup reload top
+DM_DISABLE_UDEV=1 dmsetup resume top
+until_ "that tables are pinned again, but for the one that died" is pinned_tails_blocks $((tails * 3 / 4))
+died=$(number died)
+rm "$M/db/000007.ldb"
+until_ "a death" at_least died $((died + 1))
+sums=$(cd "$M/db" && md5sum 0000*.ldb)
+pass "a filesystem that was out of reach for a while is followed again"
+
 # ---- mounted elsewhere as well, then there only ----
 mkdir /dev/shm/m3
 mount --bind "$M/db" /dev/shm/m3
