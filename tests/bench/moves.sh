@@ -113,6 +113,8 @@ cpu() {
 	figure "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns
 	figure "… above the same read through dm-linear" $((cold - linear)) ns
 	vol_down
+	rmram fast
+	rmram slow
 }
 
 # ---- a cold read whose index, or whole map, has left memory: 64 TiB ----
