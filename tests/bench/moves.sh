@@ -108,9 +108,7 @@ cpu() {
 	dmc linear "0 $(blockdev --getsz /dev/ram/slow) linear /dev/ram/slow 0"
 	raw=$(ns_of /dev/ram/slow) linear=$(ns_of /dev/mapper/linear) cold=$(ns_of "$VOL")
 	dmr linear
-	# No bar: whoever reads a drive sleeps, whoever reads a RAM disk does not. The bar,
-	# above a drive's read, is in cold.sh.
-	figure "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns
+	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns 12000
 	figure "… above the same read through dm-linear" $((cold - linear)) ns
 	vol_down
 	rmram fast
