@@ -366,7 +366,8 @@ void tr_args_release(struct tr_args *args, struct dm_target *ti)
 		dm_put_device(ti, args->meta.dev);
 }
 
-unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int maxlen)
+unsigned int tr_args_emit(const struct tr_args *args, const struct tr_tunes *tunes, char *result,
+			  unsigned int maxlen)
 {
 	u32 t, k, nr = args->read_only;
 	unsigned int sz = 0;
@@ -378,7 +379,7 @@ unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int
 		nr += args->out_of_place[t];
 	}
 	for (k = 0; k < TR_NR_TUNES; k++)
-		nr += args->tunes.value[k] != tr_tune_info[k].initial;
+		nr += READ_ONCE(tunes->value[k]) != tr_tune_info[k].initial;
 	DMEMIT(" %u", nr);
 	if (args->read_only)
 		DMEMIT(" read_only");
@@ -386,7 +387,7 @@ unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int
 		if (args->out_of_place[t])
 			DMEMIT(" atomic=no:%u", t);
 	for (k = 0; k < TR_NR_TUNES; k++)
-		if (args->tunes.value[k] != tr_tune_info[k].initial)
-			DMEMIT(" %s=%u", tr_tune_info[k].name, args->tunes.value[k]);
+		if (READ_ONCE(tunes->value[k]) != tr_tune_info[k].initial)
+			DMEMIT(" %s=%u", tr_tune_info[k].name, tunes->value[k]);
 	return sz;
 }

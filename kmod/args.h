@@ -55,6 +55,8 @@ void tr_tunes_init(struct tr_tunes *tunes);
 const char *tr_tunes_set(struct tr_tunes *tunes, const char *word);
 /* The same while the volume runs; what is wrong goes to the log. */
 int tr_tune_change(struct terrace *tr, const char *word);
+/* Whoever acts on one looks again. */
+void tr_tunes_changed(struct terrace *tr);
 
 /* One device of the table line, and what its label says. */
 struct tr_arg_device {
@@ -81,8 +83,9 @@ struct tr_args {
  */
 int tr_args_parse(struct tr_args *args, struct dm_target *ti, unsigned int argc, char **argv);
 void tr_args_release(struct tr_args *args, struct dm_target *ti);
-/* The table line again, as tr_args_parse() takes it. */
-unsigned int tr_args_emit(const struct tr_args *args, char *result, unsigned int maxlen);
+/* The table line again, with these options, as tr_args_parse() takes it. */
+unsigned int tr_args_emit(const struct tr_args *args, const struct tr_tunes *tunes, char *result,
+			  unsigned int maxlen);
 const char *tr_class_name(u32 class);
 const char *tr_kind_name(u32 kind);
 

@@ -41,8 +41,8 @@ static void terrace_dtr(struct dm_target *ti)
 	kfree(table);
 }
 
-/* Is the volume live under another name? */
-static int check_not_open(struct tr_args *args, struct dm_target *ti)
+/* Is the volume live, under another name or with what this table does not fit? */
+static int check_live(struct tr_args *args, struct dm_target *ti)
 {
 	struct terrace *tr;
 	int err = 0;
@@ -53,6 +53,9 @@ static int check_not_open(struct tr_args *args, struct dm_target *ti)
 		DMERR("volume %pU is already open as %s", args->uuid, dm_device_name(tr->md));
 		ti->error = "Volume is already open under another name";
 		err = -EBUSY;
+	} else if (tr) {
+		/* Found now: a table that cannot be resumed would take the running one with it. */
+		err = tr_volume_fits(tr, args, ti, (const char **)&ti->error);
 	}
 	mutex_unlock(&tr_volumes_mutex);
 	return err;
@@ -70,7 +73,7 @@ static int terrace_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->private = table;
 	err = tr_args_parse(&table->args, ti, argc, argv);
 	if (!err)
-		err = check_not_open(&table->args, ti);
+		err = check_live(&table->args, ti);
 	if (!err) {
 		err = dm_set_target_max_io_len(ti, TERRACE_REGION_BLOCKS * TERRACE_BLOCK_SECTORS);
 		if (err)
@@ -115,6 +118,7 @@ static int terrace_preresume(struct dm_target *ti)
 {
 	struct tr_live_table *table = ti->private;
 	const char *error = "unknown";
+	bool adopted = false;
 	struct terrace *tr;
 	int err = 0;
 
@@ -123,13 +127,14 @@ static int terrace_preresume(struct dm_target *ti)
 	if (tr && tr->md != dm_table_get_md(ti->table)) {
 		error = "already open under another name";
 		tr = ERR_PTR(-EBUSY);
-	} else if (tr) {
-		err = tr_volume_adopt(tr, &table->args, ti);
-		if (err) {
-			error = "the table does not fit the running volume";
+	} else if (tr && tr != table->tr) {
+		err = tr_volume_fits(tr, &table->args, ti, &error);
+		if (err)
 			tr = ERR_PTR(err);
-		}
-	} else {
+		else
+			tr_volume_adopt(tr, &table->args, ti);
+		adopted = !err;
+	} else if (!tr) {
 		tr = tr_volume_start(&table->args, ti, &error);
 	}
 	if (IS_ERR(tr)) {
@@ -139,6 +144,8 @@ static int terrace_preresume(struct dm_target *ti)
 	} else {
 		table->tr = tr;
 		tr_volume_wake(tr);
+		if (adopted)
+			tr_tunes_changed(tr);
 	}
 	mutex_unlock(&tr_volumes_mutex);
 	return err;
@@ -184,7 +191,9 @@ static void terrace_status(struct dm_target *ti, status_type_t type, unsigned in
 
 	switch (type) {
 	case STATUSTYPE_TABLE:
-		tr_args_emit(&table->args, result, maxlen);
+		/* What was set since, as well: who edits this line keeps it. */
+		tr_args_emit(&table->args, table->tr ? &table->tr->tunes : &table->args.tunes, result,
+			     maxlen);
 		break;
 	case STATUSTYPE_INFO:
 		if (table->tr)

@@ -646,8 +646,11 @@ struct terrace *tr_volume_find(const u8 *uuid);
 extern struct mutex tr_volumes_mutex;
 /* Opens: recovery, workers. Nothing on disk changes if it fails. */
 struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti, const char **error);
-/* Takes over the arguments of a reloaded table. */
-int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti);
+/* Can it go on with this table? -EINVAL and why not; what runs is not touched. */
+int tr_volume_fits(const struct terrace *tr, const struct tr_args *args, struct dm_target *ti,
+		   const char **error);
+/* Takes over the arguments of a table that fits. */
+void tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti);
 /* Everything durable and checkpointed; nothing runs any more afterwards. */
 void tr_volume_quiesce(struct terrace *tr);
 void tr_volume_wake(struct terrace *tr);

@@ -67,19 +67,25 @@ const char *tr_tunes_set(struct tr_tunes *tunes, const char *word)
 	return "Unknown option";
 }
 
-int tr_tune_change(struct terrace *tr, const char *word)
+void tr_tunes_changed(struct terrace *tr)
 {
-	const char *wrong = tr_tunes_set(&tr->tunes, word);
-
-	if (wrong)
-		DMERR("%s: set %s: %s", tr->name, word, wrong);
-	else
-		tr_janitor_kick(tr);	/* its marks may have moved */
+	tr_janitor_kick(tr);		/* its marks may have moved */
 	tr_flight_changed(tr);
 	tr_trim_kick(tr);
 	tr_promotion_fit(tr);
 	tr_memory_check(tr);		/* its limit may be lower */
 	tr_throttle_update(tr);
 	tr_room_made(tr);		/* a tier may be open again */
-	return wrong ? -EINVAL : 0;
+}
+
+int tr_tune_change(struct terrace *tr, const char *word)
+{
+	const char *wrong = tr_tunes_set(&tr->tunes, word);
+
+	if (wrong) {
+		DMERR("%s: set %s: %s", tr->name, word, wrong);
+		return -EINVAL;
+	}
+	tr_tunes_changed(tr);
+	return 0;
 }

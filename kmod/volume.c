@@ -146,6 +146,14 @@ static int check_uuid(const struct terrace *tr, const struct tr_arg_device *devi
 	return -EUCLEAN;
 }
 
+static bool is_atomic(const struct tr_args *args, u32 t)
+{
+	const struct tr_label *label = &args->tier[t].label;
+
+	return args->tier[t].dev && label->flags & TERRACE_LABEL_ATOMIC &&
+	       label->atomic_bytes >= TERRACE_BLOCK_BYTES && !args->out_of_place[t];
+}
+
 static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 {
 	const struct tr_arg_device *device = &args->tier[t];
@@ -179,9 +187,7 @@ static int init_tier(struct terrace *tr, const struct tr_args *args, u32 t)
 			      device->label.data_blocks, tier->data_blocks);
 			return -EUCLEAN;
 		}
-		tier->atomic = (device->label.flags & TERRACE_LABEL_ATOMIC) &&
-			       device->label.atomic_bytes >= TERRACE_BLOCK_BYTES &&
-			       !args->out_of_place[t];
+		tier->atomic = is_atomic(args, t);
 	}
 	if (tier->data_blocks >= 1ull << (32 - TERRACE_PLACE_TIER_BITS))
 		tr->high_places = true;
@@ -372,27 +378,47 @@ static const struct block_device *metadata_device(const struct terrace *tr)
 	return NULL;
 }
 
-int tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti)
+static int unfit(const char **error, const char *why)
+{
+	*error = why;
+	return -EINVAL;
+}
+
+int tr_volume_fits(const struct terrace *tr, const struct tr_args *args, struct dm_target *ti,
+		   const char **error)
 {
 	const struct block_device *meta = args->meta.dev ? args->meta.dev->bdev : NULL;
 	u32 t;
 
-	if (args->nr_tiers != tr->nr_tiers || meta != metadata_device(tr))
-		return -EINVAL;
-	for (t = 0; t < tr->nr_tiers; t++)
-		if (tr->tier[t].missing != !args->tier[t].dev ||
-		    (args->tier[t].dev && args->tier[t].dev->bdev != tr->tier[t].bdev))
-			return -EINVAL;
+	if (args->nr_tiers != tr->nr_tiers)
+		return unfit(error, "Number of tiers is not the running volume's");
+	if (meta != metadata_device(tr))
+		return unfit(error, "Metadata device is not the running volume's");
+	for (t = 0; t < tr->nr_tiers; t++) {
+		if (!args->tier[t].dev == tr->tier[t].missing &&
+		    (!args->tier[t].dev || args->tier[t].dev->bdev == tr->tier[t].bdev))
+			continue;
+		DMERR("%s: tier %u is %s in the table, %s in the running volume", tr->name, t,
+		      args->tier[t].dev ? args->tier[t].dev->name : "missing",
+		      tr->tier[t].missing ? "missing" : "another device");
+		return unfit(error, "Device of a tier is not the running volume's");
+	}
 	if (is_read_only(args, ti) != tr->read_only)
-		return -EINVAL;
+		return unfit(error, tr->read_only ? "The running volume is read-only, the table is not" :
+						    "The table is read-only, the running volume is not");
+	return 0;
+}
+
+void tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_target *ti)
+{
+	u32 t;
+
 	/* Same devices, now held open by the new table. */
 	tr->ti = ti;
 	flush_work(&tr->event_work);	/* it may still look at the old one */
 	tr->tunes = args->tunes;
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (args->out_of_place[t])
-			tr->tier[t].atomic = false;
-	return 0;
+		tr->tier[t].atomic = is_atomic(args, t);
 }
 
 void tr_volume_quiesce(struct terrace *tr)
