@@ -71,6 +71,12 @@ bool logs_used(struct logs *l, uint32_t dev, uint64_t folder)
 	return d;
 }
 
+/* Rather one that has shown no LOG yet, another kind of database's, than one that has; then the one that is longest without a new table. */
+static bool gives_way(const struct database *a, const struct database *b)
+{
+	return !a->inode != !b->inode ? !a->inode : a->used < b->used;
+}
+
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path)
 {
 	struct database *d = folder ? find(l, dev, folder) : NULL;
@@ -80,7 +86,7 @@ void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path)
 	if (!d) {
 		d = &l->database[0];
 		for (uint32_t i = 1; i < LOGS_MAX; i++)
-			if (l->database[i].used < d->used)
+			if (gives_way(&l->database[i], d))
 				d = &l->database[i];
 		forget(l, d);
 		d->log = calloc(1, sizeof(*d->log));

@@ -13,7 +13,7 @@
 
 #include "sense/eventlog.h"
 
-#define LOGS_MAX	16u		/* databases; the one that is longest without a new table gives way */
+#define LOGS_MAX	16u		/* databases; folders without a LOG give way, then the one that is longest without a new table */
 #define LOGS_AT_ONCE	(256u << 10)	/* bytes of one LOG, each tick */
 #define LOGS_PAST	(4u << 20)	/* bytes that are read of one that was there before */
 #define LOGS_PATH	256

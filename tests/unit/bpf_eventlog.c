@@ -416,6 +416,26 @@ static void databases_are_bounded(void **state)
 	assert_null(logs_of(logs, dev, 1000000000));
 }
 
+/* Tables of another kind of database lie in a folder each, and there may be many of those. */
+static void folders_without_a_log_give_way(void **state)
+{
+	struct stat st;
+	uint32_t dev;
+
+	(void)state;
+	assert_int_equal(stat(folder, &st), 0);
+	dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	append("LOG", "EVENT_LOG_v1 {\n", 15);
+	is_found();
+	logs_tick(logs);
+	for (uint64_t i = 0; i < 3 * LOGS_MAX; i++)
+		logs_found(logs, dev, 1000000000 + i, "/nowhere");
+	assert_true(logs_used(logs, dev, st.st_ino));
+	assert_true(logs_used(logs, dev, 1000000000 + 3 * LOGS_MAX - 1));
+	assert_false(logs_used(logs, dev, 1000000000));
+	assert_int_equal(counts().log.malformed, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(passes_over_what_has_no_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_no_other_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(databases_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(folders_without_a_log_give_way, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
