@@ -322,6 +322,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "extents_cut", c->extents.cut);
 	number(out, "dead_blocks", c->dead_blocks);
 	number(out, "cold_streams_not_asked", c->growing_lost);
+	number(out, "cold_streams_too_late", c->growing_late);
 	number(out, "bequests_lost", c->bequests_lost);
 	number(out, "cold_streams", f->streams.counts.hinted);
 	number(out, "cold_streams_blocks", f->streams.counts.blocks);

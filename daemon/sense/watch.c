@@ -131,8 +131,10 @@ static void ask_growing(struct watch *w)
 		if (g->asked)
 			continue;
 		g->asked = m && asker_ask(w->asker, m, &g->id);
-		if (!g->asked)
-			growing_drop(w, i);
+		if (g->asked)
+			continue;
+		w->counts.growing_lost++;
+		growing_drop(w, i);
 	}
 }
 
@@ -160,6 +162,7 @@ static void hear_growing(struct watch *w, uint64_t now_ns)
 		extents_count(&w->counts.extents, &a->stats);
 		if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
 			w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
+		w->counts.growing_late += g && (!file || !file->open);
 		if (g)
 			growing_drop(w, (uint32_t)(g - w->growing));
 	}

@@ -28,7 +28,8 @@ struct watch_counts {
 	uint64_t places_forgotten;	/* of tables that live: their deaths mean nothing */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
-	uint64_t growing_lost;		/* outputs that were not asked for, for want of room */
+	uint64_t growing_lost;		/* outputs that were not asked for: no room, or their filesystem is out of reach */
+	uint64_t growing_late;		/* ... that were complete when the answer came */
 	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
 	struct logs_counts logs;
 };

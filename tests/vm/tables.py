@@ -10,7 +10,7 @@ usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER desert FIRST COUNT             delete them
        tables.py FOLDER stuck IN OUT FILE              a compaction that, when FILE is there, reads IN, then writes what needs a read of OUT
 
-PAUSE in the environment: seconds that a compaction stops in its first output (1).
+PAUSE in the environment: seconds that a compaction stops in each output, for what is written within a tick is not noticed in time (1).
 NAMES in the environment: what tables are called instead of 000012.ldb, as in NAMES='part-{:04}.seg'.
 """
 import ctypes
@@ -67,11 +67,12 @@ def compact(folder, inputs, outputs, keep, fast):
     for n, number in enumerate(outputs):
         out = create(name(folder, number))
         allocate(out, share * STEP * len(fds))
+        pause = steps[n * share + min(len(steps) // 4, share // 2)]
         for at in steps[n * share:(n + 1) * share]:
             for k, fd in enumerate(fds):
                 data[k] = os.pread(fd, STEP, at)
                 os.write(out, data[k])
-            if at == size // 4 // STEP * STEP and not fast:
+            if at == pause and not fast:
                 time.sleep(float(os.environ.get('PAUSE', 1)))	# it is noticed as it goes on
         os.fsync(out)
         os.close(out)
