@@ -25,6 +25,7 @@ struct watch {
 	struct watch_tell tell;
 	struct watch_counts counts;
 	struct lsm_sense *lsm;
+	bool marks;
 	struct mounts mounts;
 	struct file_id waiting[WAITING];
 	uint32_t nr_waiting;
@@ -475,14 +476,22 @@ const struct watch_counts *watch_counts(struct watch *w)
 	return &w->counts;
 }
 
+/* The kernel's marks go by the names of these alone. */
+static void mark(struct watch *w)
+{
+	lsm_mark(w->lsm, w->marks && w->files.profiles & (FILE_PROFILE_ROCKSDB | FILE_PROFILE_LEVELDB));
+}
+
 void watch_mark(struct watch *w, bool yes)
 {
-	lsm_mark(w->lsm, yes);
+	w->marks = yes;
+	mark(w);
 }
 
 void watch_profiles(struct watch *w, uint32_t profiles)
 {
 	files_profiles(&w->files, profiles);
+	mark(w);
 }
 
 int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint32_t profiles, const struct watch_tell *tell,

@@ -126,6 +126,22 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	check_eq "ignored reads of another" "$(number ignored)" "$ignored"
 	pass "$fs: a compaction is ignored from its start"
 
+	# ---- names that are nobody's: a profile that is switched off marks nothing in the kernel either ----
+	printf 'profiles = cassandra\n' >> "$CONF"
+	kill -HUP "$daemon"
+	tables write 61 2 4
+	sync
+	sleep 2		# and marks of before are gone
+	echo 3 > /proc/sys/vm/drop_caches
+	ignored=$(number ignored) reads=$(reads)
+	tables compact 61,62 71,72 fast
+	sums 000071.ldb 000072.ldb
+	until_ "its reads" reads_grown $((reads + 10))
+	sleep 1
+	check_eq "reads that are ignored where .ldb is no table" "$(number ignored)" "$ignored"
+	check_eq "compactions" "$(number compactions)" 3
+	pass "$fs: names of profiles that are switched off mean nothing"
+
 	# ---- nothing else was touched, nothing is kept open ----
 	umount $M
 	daemon_stop
