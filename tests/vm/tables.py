@@ -7,7 +7,9 @@ usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
        tables.py FOLDER holes NUMBER MB                a table of which every other block has been given back
        tables.py FOLDER crowd FIRST COUNT              so many files of a block, not synced
+       tables.py FOLDER glance FIRST COUNT THREADS     threads, one after the other, read two bytes in the middle of each of them
        tables.py FOLDER desert FIRST COUNT             delete them
+       tables.py FOLDER slow NUMBER MB FILE            a table that is closed when FILE is there
        tables.py FOLDER stuck IN OUT FILE              a compaction that, when FILE is there, reads IN, then writes what needs a read of OUT
 
 PAUSE in the environment: seconds that a compaction stops in each output, for what is written within a tick is not noticed in time (1).
@@ -18,6 +20,7 @@ import hashlib
 import mmap
 import os
 import sys
+import threading
 import time
 
 STEP = 64 << 10
@@ -104,6 +107,29 @@ def crowd(folder, first, count):
         os.close(fd)
 
 
+def glance(folder, first, count, threads):
+    def look():
+        for number in range(first, first + count):
+            fd = os.open(name(folder, number), os.O_RDONLY)
+            os.pread(fd, 1, 2048)
+            os.pread(fd, 1, 2049)
+            os.close(fd)
+    for thread in [threading.Thread(target=look) for _ in range(threads)]:
+        thread.start()
+        thread.join()
+
+
+def slow(folder, number, mb, go):
+    fd = create(name(folder, number))
+    for _ in range(int(mb) << 20 >> 16):
+        os.write(fd, os.urandom(STEP))
+    print('written', flush=True)
+    while not os.path.exists(go):
+        time.sleep(0.05)
+    os.fsync(fd)
+    os.close(fd)
+
+
 def stuck(folder, number, to, go):
     out = create(name(folder, to))
     allocate(out, 4 << 20)
@@ -124,12 +150,12 @@ def stuck(folder, number, to, go):
 
 
 def main(folder, what, *args):
-    if what in ('write', 'holes', 'crowd'):
+    if what in ('write', 'holes', 'crowd', 'glance'):
         globals()[what](folder, *map(int, args))
     elif what == 'desert':
         for number in range(int(args[0]), int(args[0]) + int(args[1])):
             os.unlink(name(folder, number))
-    elif what in ('hold', 'stuck'):
+    elif what in ('hold', 'stuck', 'slow'):
         globals()[what](folder, *args)
     else:
         compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args)
