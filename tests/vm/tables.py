@@ -3,7 +3,8 @@
 """Files as an LSM database makes them: immutable tables, compacted by one thread.
 
 usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
-       tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast]  read side by side, write one after the other, delete the inputs
+       tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast] [log]  read side by side, write one after the other, delete the inputs;
+                                                       log: the same thread writes 000009.log within the first output
        tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
        tables.py FOLDER holes NUMBER MB                a table of which every other block has been given back
        tables.py FOLDER crowd FIRST COUNT              so many files of a block, not synced
@@ -61,7 +62,19 @@ def holes(folder, number, mb):
     os.close(fd)
 
 
-def compact(folder, inputs, outputs, keep, fast):
+def log(folder):
+    """1 MiB, allocated ahead as RocksDB does it for its logs, and long enough in the making to be noticed."""
+    fd = create(os.path.join(folder, '000009.log'))
+    allocate(fd, 16 * STEP)
+    for n in range(16):
+        os.write(fd, os.urandom(STEP))
+        if n == 4:
+            time.sleep(float(os.environ.get('PAUSE', 1)))
+    os.fsync(fd)
+    os.close(fd)
+
+
+def compact(folder, inputs, outputs, keep, fast, logs):
     fds = [os.open(name(folder, i), os.O_RDONLY) for i in inputs]
     size = os.fstat(fds[0]).st_size
     steps = [at for at in range(0, size, STEP)]
@@ -77,6 +90,8 @@ def compact(folder, inputs, outputs, keep, fast):
                 os.write(out, data[k])
             if at == pause and not fast:
                 time.sleep(float(os.environ.get('PAUSE', 1)))	# it is noticed as it goes on
+            if at == pause and not n and logs:
+                log(folder)
         os.fsync(out)
         os.close(out)
     manifest = os.open(os.path.join(folder, 'MANIFEST-000001'), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -158,7 +173,7 @@ def main(folder, what, *args):
     elif what in ('hold', 'stuck', 'slow'):
         globals()[what](folder, *args)
     else:
-        compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args)
+        compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args, 'log' in args)
 
 
 main(*sys.argv[1:])
