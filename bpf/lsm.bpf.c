@@ -152,10 +152,9 @@ static void tell_row(struct inode *inode, __u8 what, struct cursor *c, __u32 fla
 	c->told = c->next;
 }
 
-/* The data of a file end before its index: reading 7/8 counts as all of it. */
 static int passes_end(const struct inode *inode, __u64 before, __u64 after)
 {
-	__u64 mark = inode->i_size - (inode->i_size >> 3);
+	__u64 mark = inode->i_size - terrace_file_rest(inode->i_size);
 
 	return before < mark && after >= mark;
 }

@@ -53,6 +53,18 @@ enum terrace_file_what {
 
 #define TERRACE_FILE_STEP	131072u	/* bytes */
 #define TERRACE_FILE_NAME	48
+#define TERRACE_FILE_AROUND	65536u	/* a fault maps so much at once */
+
+/*
+ * Bytes at the end of a file that need not be seen being read: a table's data end before its index; and around what was
+ * read there when it was opened the rest of a small one is mapped, so that reading it by faults shows nothing.
+ */
+static inline __u64 terrace_file_rest(__u64 size)
+{
+	__u64 around = size >> 1 < TERRACE_FILE_AROUND ? size >> 1 : TERRACE_FILE_AROUND;
+
+	return size >> 3 > around ? size >> 3 : around;
+}
 
 /* flags */
 #define TERRACE_FILE_ASTRAY	(1u << 0)	/* was not only appended to */

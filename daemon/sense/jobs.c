@@ -96,10 +96,9 @@ void files_given(struct files *f, const struct file_id *id)
 		job->given = number + 1;
 }
 
-/* The index behind a table's data is not read in passing. */
 static bool through(const struct file_part *p)
 {
-	return p->read >= p->size - p->size / 8;
+	return p->read >= p->size - terrace_file_rest(p->size);
 }
 
 static bool all_through(const struct file_job *job)
@@ -267,6 +266,12 @@ static bool is_leveldb(const struct file *file)
 	return n > 4 && !strcmp(file->name + n - 4, ".ldb");
 }
 
+/* Too little for a read to be told meanwhile: rather a compaction's last output. What is synced next may be for it, all the same. */
+static bool is_rest(const struct file *file)
+{
+	return file->size < TERRACE_FILE_STEP;
+}
+
 /*
  * Written without a read meanwhile, and from nothing read before: what has been read ahead (direct I/O:
  * megabytes) may fill whole outputs.
@@ -274,7 +279,8 @@ static bool is_leveldb(const struct file *file)
 static bool is_flush(const struct file_job *job, const struct file *file)
 {
 	return job->reads == file->reads_before &&
-	       (!job->nr_inputs || is_leveldb(file) || job->written_bytes + file->size > job->read_bytes + FLUSH_BYTES);
+	       (!job->nr_inputs || (is_leveldb(file) && !is_rest(file)) ||
+		job->written_bytes + file->size > job->read_bytes + FLUSH_BYTES);
 }
 
 void jobs_closed(struct files *f, const struct file *file)
@@ -296,6 +302,7 @@ void jobs_closed(struct files *f, const struct file *file)
 		drop_output(job, (uint32_t)(p - job->output));
 	} else {
 		job->written_bytes += file->size;
+		job->flushed |= is_leveldb(file) && is_rest(file) && job->reads == file->reads_before;
 	}
 	if (!job->nr_inputs && !job->nr_outputs)
 		memset(job, 0, sizeof(*job));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose files count: by their names, and by how they were written. */
+/* Whose files count: by their names, and by how they were written; LevelDB's ways. */
 #include <stdio.h>
 
 #include "policy_lib.h"
@@ -9,8 +9,9 @@
 #define SIZE	(2ull << 20)
 
 static struct files files;
-static int tables, left, compactions;
-static uint32_t outputs;
+static int tables, left, jobs, compactions;
+static uint32_t inputs, outputs;
+static uint64_t size;	/* of what happens next */
 
 static void on_table(void *ctx, const struct file *file)
 {
@@ -26,20 +27,29 @@ static void on_left(void *ctx, const struct file *file)
 	left++;
 }
 
+static void on_job(void *ctx, const struct file_job *job)
+{
+	(void)ctx;
+	(void)job;
+	jobs++;
+}
+
 static void on_compaction(void *ctx, const struct file_job *job)
 {
 	(void)ctx;
+	inputs = job->nr_inputs;
 	outputs = job->nr_outputs;
 	compactions++;
 }
 
 static int setup(void **state)
 {
-	const struct files_tell tell = { .table = on_table, .left = on_left, .compaction = on_compaction };
+	const struct files_tell tell = { .table = on_table, .left = on_left, .job = on_job, .compaction = on_compaction };
 
 	(void)state;
 	memset(&files, 0, sizeof(files));
-	tables = left = compactions = 0;
+	tables = left = jobs = compactions = 0;
+	size = SIZE;
 	files_init(&files, FILE_PROFILES, &tell);
 	return 0;
 }
@@ -48,11 +58,24 @@ static void happens(uint8_t what, uint64_t inode, const char *name, uint32_t fla
 {
 	struct terrace_file_event e = {
 		.what = what, .inode = inode, .generation = 1, .dev = 7, .thread = 5, .process = 5, .flags = flags,
-		.size = what == TERRACE_FILE_UNLINKED ? 0 : SIZE, .to = SIZE,
+		.size = what == TERRACE_FILE_UNLINKED ? 0 : size, .to = size,
 	};
 
 	snprintf(e.name, sizeof(e.name), "%s", name);
 	files_event(&files, &e);
+}
+
+/* In a row, told as the kernel tells it. */
+static void is_read(uint64_t inode, uint64_t from, uint64_t to)
+{
+	struct terrace_file_event e = {
+		.what = TERRACE_FILE_READ, .inode = inode, .generation = 1, .dev = 7, .thread = 5, .process = 5, .size = size,
+	};
+
+	for (e.from = from; e.from < to; e.from = e.to) {
+		e.to = e.from + TERRACE_FILE_STEP < to ? e.from + TERRACE_FILE_STEP : to;
+		files_event(&files, &e);
+	}
 }
 
 /* @in, read through, becomes @out, and is deleted. */
@@ -138,6 +161,76 @@ static void a_forgotten_writer_is_not_waited_for(void **state)
 	assert_int_equal(outputs, 1);
 }
 
+static void dies(uint64_t inode)
+{
+	happens(TERRACE_FILE_UNLINKED, inode, "", 0);
+	happens(TERRACE_FILE_DIED, inode, "", 0);
+}
+
+static void writes(uint64_t out, uint64_t bytes)
+{
+	happens(TERRACE_FILE_CREATED, out, "000010.ldb", 0);
+	size = bytes;
+	happens(TERRACE_FILE_SYNCED, out, "", 0);
+	happens(TERRACE_FILE_CLOSED, out, "", 0);
+	size = SIZE;
+}
+
+/* The end of a small table is mapped since it was opened: reading it by faults is not seen. */
+static void the_end_of_a_small_table_is_mapped(void **state)
+{
+	const uint64_t small = 485044;
+
+	(void)state;
+	is_read(1, 0, SIZE / 2);
+	size = small;
+	is_read(2, 0, 65536);
+	happens(TERRACE_FILE_CREATED, 11, "000011.ldb", 0);
+	is_read(2, 65536, small - 65536);
+	size = SIZE;
+	is_read(1, SIZE / 2, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, "", 0);
+	dies(1);
+	dies(2);
+	assert_int_equal(compactions, 1);
+	assert_int_equal(inputs, 2);
+}
+
+/* Its last output may be smaller than what a read is told of; so may what it flushes meanwhile, which is no end. */
+static void a_small_output_is_no_flush(void **state)
+{
+	(void)state;
+	is_read(1, 0, SIZE);
+	for (uint64_t out = 11; out <= 12; out++) {
+		happens(TERRACE_FILE_CREATED, out, "000010.ldb", 0);
+		is_read(2, (out - 11) * SIZE / 2, (out - 10) * SIZE / 2);
+		happens(TERRACE_FILE_CLOSED, out, "", 0);
+		writes(out + 10, 95712);
+		happens(TERRACE_FILE_CREATED, 99, "MANIFEST-000002", 0);
+		happens(TERRACE_FILE_SYNCED, 99, "", 0);
+	}
+	assert_int_equal(jobs, 0);
+	dies(1);
+	dies(2);
+	assert_int_equal(compactions, 1);
+	assert_int_equal(inputs, 2);
+	assert_int_equal(outputs, 4);
+}
+
+/* What it flushes otherwise is as large as its memory, and none. */
+static void a_flush_is_no_output(void **state)
+{
+	(void)state;
+	is_read(1, 0, SIZE / 2);
+	happens(TERRACE_FILE_CREATED, 11, "000010.ldb", 0);
+	is_read(1, SIZE / 2, SIZE);
+	happens(TERRACE_FILE_CLOSED, 11, "", 0);
+	writes(12, 2 * TERRACE_FILE_STEP);
+	dies(1);
+	assert_int_equal(compactions, 1);
+	assert_int_equal(outputs, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +238,9 @@ int main(void)
 		cmocka_unit_test_setup(profiles_are_names, setup),
 		cmocka_unit_test_setup(other_files_are_nothing, setup),
 		cmocka_unit_test_setup(a_forgotten_writer_is_not_waited_for, setup),
+		cmocka_unit_test_setup(the_end_of_a_small_table_is_mapped, setup),
+		cmocka_unit_test_setup(a_small_output_is_no_flush, setup),
+		cmocka_unit_test_setup(a_flush_is_no_output, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
