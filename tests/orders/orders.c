@@ -4,6 +4,7 @@
  *
  *	orders DEVICE move REGION MODE [up=RANGES] [warm=RANGES] [tier_up=N] [tier_down=N]
  *	       [codec=none|lz4|zstd] [level=N] [shift=0|2|4] [flags=N]
+ *	orders DEVICE moves REGION MODE [OPTION...] + REGION MODE [OPTION...] ...
  *	orders DEVICE leave REGION MODE [OPTION...]
  *	orders DEVICE given FILE
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
@@ -22,6 +23,7 @@
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
  * move prints the result, one name=value per word; exit status 1 if it failed.
+ * moves gives several at once and prints their results in this order.
  * leave does not wait for the order, and sleeps until it is killed; given gives the order
  * that lies in FILE, which is mapped, and prints "taken" or the error.
  * sweep gives the same order to COUNT regions in batches and prints the sums
@@ -183,6 +185,20 @@ static struct terrace_move move_of(int argc, char **argv)
 	return move;
 }
 
+static void print_result(const struct terrace_result *r)
+{
+	int t;
+
+	printf("status=%s error=%s down=%u up=%u dropped=%u raced=%u unreadable=%u raw=%u packs=%u packed_bytes=%llu",
+	       ends[r->status], r->error ? strerrorname_np(-r->error) : "0", r->down, r->up, r->dropped,
+	       r->raced, r->unreadable, r->raw, r->packs, (unsigned long long)r->packed_bytes);
+	printf(" bad_block=%lld cpu_ns=%llu", (long long)r->bad_block, (unsigned long long)r->cpu_nanoseconds);
+	for (t = 0; t < 4; t++)
+		printf(" read%d=%llu written%d=%llu", t, (unsigned long long)r->read_bytes[t], t,
+		       (unsigned long long)r->written_bytes[t]);
+	printf(" ns=%llu\n", (unsigned long long)r->nanoseconds);
+}
+
 static int do_move(struct volume *v, int argc, char **argv)
 {
 	struct terrace_move move = move_of(argc, argv);
@@ -197,10 +213,39 @@ static int do_move(struct volume *v, int argc, char **argv)
 	r = next_result(v);
 	if (!r)
 		die("no result");
-	printf("status=%s error=%s down=%u up=%u dropped=%u raced=%u unreadable=%u raw=%u packs=%u packed_bytes=%llu\n",
-	       ends[r->status], r->error ? strerrorname_np(-r->error) : "0", r->down, r->up, r->dropped,
-	       r->raced, r->unreadable, r->raw, r->packs, (unsigned long long)r->packed_bytes);
+	print_result(r);
 	return r->error ? 1 : 0;
+}
+
+/* Given at once, so that a worker may take them together. */
+static int do_moves(struct volume *v, int argc, char **argv)
+{
+	struct terrace_move move[8];
+	const struct terrace_result *r, *result[8];
+	int nr = 0, from = 0, k, failed = 0;
+
+	for (k = 0; k <= argc; k++) {
+		if (k < argc && strcmp(argv[k], "+"))
+			continue;
+		if (nr == 8)
+			usage();
+		move[nr] = move_of(k - from, argv + from);
+		move[nr].cookie = nr + 1;
+		nr++;
+		from = k + 1;
+	}
+	k = submit(v, move, nr);
+	if (k) {
+		errno = -k;
+		die("SUBMIT");
+	}
+	while ((r = next_result(v)))
+		result[r->cookie - 1] = r;
+	for (k = 0; k < nr; k++) {
+		print_result(result[k]);
+		failed += result[k]->error != 0;
+	}
+	return failed ? 1 : 0;
 }
 
 static unsigned long long now_ns(void)
@@ -335,6 +380,8 @@ int main(int argc, char **argv)
 	v.by_uring = by_uring;
 	if (!strcmp(argv[2], "move"))
 		return do_move(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "moves"))
+		return do_moves(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "leave")) {
 		struct terrace_move move = move_of(argc - 3, argv + 3);
 

@@ -131,30 +131,6 @@ same "with the drive again"
 vol_down
 pass "orders without the drive of the packs"
 
-# damage REGION payload|header|index: flips a bit of the region's newest pack, in its first cluster, header, or copy of the header
-damage() {
-	{ terracectl dump --json super "${VOL_DRIVES[@]}"; terracectl dump --json packs --range "$1" "${VOL_DRIVES[@]}" || true; } > /dev/shm/dumped
-	/usr/bin/python3 -ISc '
-import json, sys
-text, decode, items = open("/dev/shm/dumped").read(), json.JSONDecoder().raw_decode, []
-while text.strip():
-    said, end = decode(text.strip())
-    items += said["items"]
-    text = text.strip()[end:]
-start = {i["tier"]: i["data_start"] for i in items if i["item"] == "label"}
-pack = max((i for i in items if i["item"] == "pack"), key=lambda i: i["id"])
-of = "index_" if sys.argv[1] == "index" else ""
-at = start[pack[of + "tier"]] + pack[of + "place"]
-if sys.argv[1] == "payload":
-    at += -(-pack["header_bytes"] // 4096)
-with open(sys.argv[2 + pack[of + "tier"]], "r+b", buffering=0) as drive:
-    drive.seek(at * 4096)
-    block = bytearray(drive.read(4096))
-    block[100] ^= 4
-    drive.seek(at * 4096)
-    drive.write(block)
-' "$2" "${VOL_DRIVES[@]}"
-}
 # unreadable: how many of the 4096 blocks are, the first, the last; the others are as they were written
 unreadable() {
 	python3 - "$VOL" $DATA << 'END'
@@ -185,7 +161,7 @@ END
 
 # a flipped bit in the payload of region 1's pack: its clusters fail, nothing else does
 sleep 5		# or the messages about what was missing are all that the kernel prints
-damage 1 payload
+vol_damage 1 payload > /dev/null
 klog_expect 'block \d+ in pack \d+ at tier 1 block \d+ cannot be read \(-74\)'
 vol_up stream_kb=0
 start from_ram orders /dev/terrace/vol events 100 > /dev/shm/events
@@ -217,11 +193,11 @@ vol_down
 pass "packs outlive the volume's stop, discarded blocks do not"
 
 # a flipped bit in a pack's header: its copy on the fast tier serves; in both: the pack's blocks fail, nothing else does
-damage 3 header
+vol_damage 3 header > /dev/null
 vol_up stream_kb=0
 check_eq "unreadable blocks, a header without its copy" "$(unreadable)" "0 -1 -1"
 vol_down
-damage 3 index
+vol_damage 3 index > /dev/null
 klog_expect 'index of pack \d+ of region 3 at tier 1 block \d+ cannot be read \(-74\)'
 vol_up stream_kb=0
 check_eq "unreadable blocks, a pack without header" "$(unreadable)" "1024 3072 4095"

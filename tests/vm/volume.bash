@@ -13,6 +13,7 @@
 # vol_cut				power off; remove the volume; power on
 # vol_cut_under JOB	the same while a job (see start) has the control device open
 # vol_layout DRIVE data|super|journal|pages	print where its data, the superblocks, the journal, or its metadata pages, are: first sector and length (0: to the end)
+# vol_damage REGION payload|header|index [BLOCK]	flip a bit of the region's newest pack: in its payload (that block), header, or copy of the header; prints the block of the tier
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
@@ -129,6 +130,31 @@ vol_layout() {
 	else
 		echo $(((field[meta_start] + field[bitmap1_start] + field[bitmap_blocks]) * 8)) $(((field[meta_blocks] - field[bitmap1_start] - field[bitmap_blocks]) * 8))
 	fi
+}
+
+vol_damage() {
+	{ terracectl dump --json super "${VOL_DRIVES[@]}"; terracectl dump --json packs --range "$1" "${VOL_DRIVES[@]}" || true; } > /dev/shm/dumped
+	/usr/bin/python3 -ISc '
+import json, sys
+text, decode, items = open("/dev/shm/dumped").read(), json.JSONDecoder().raw_decode, []
+while text.strip():
+    said, end = decode(text.strip())
+    items += said["items"]
+    text = text.strip()[end:]
+start = {i["tier"]: i["data_start"] for i in items if i["item"] == "label"}
+pack = max((i for i in items if i["item"] == "pack"), key=lambda i: i["id"])
+of = "index_" if sys.argv[1] == "index" else ""
+at = start[pack[of + "tier"]] + pack[of + "place"]
+if sys.argv[1] == "payload":
+    at += -(-pack["header_bytes"] // 4096) + int(sys.argv[2])
+print(at - start[pack[of + "tier"]])
+with open(sys.argv[3 + pack[of + "tier"]], "r+b", buffering=0) as drive:
+    drive.seek(at * 4096)
+    block = bytearray(drive.read(4096))
+    block[100] ^= 4
+    drive.seek(at * 4096)
+    drive.write(block)
+' "$2" "${3:-0}" "${VOL_DRIVES[@]}"
 }
 
 vol_status() { dmsetup status --noflush vol; }
