@@ -14,7 +14,6 @@
 
 #define ZSTD_WINDOW_LOG		16	/* a cluster */
 #define ZSTD_DEFAULT_LEVEL	3
-#define ZSTD_MAX_LEVEL		19
 
 struct tr_codec {
 	u32 kind, level;
@@ -85,7 +84,7 @@ int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level)
 	codec->level = level;
 	if (kind != TERRACE_CODEC_ZSTD)
 		return 0;
-	if (level > ZSTD_MAX_LEVEL)
+	if (level > TR_ZSTD_MAX_LEVEL)
 		return -EINVAL;
 	codec->params = params_of(level);
 	need = zstd_cstream_workspace_bound(&codec->params.cParams);

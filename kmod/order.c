@@ -49,6 +49,11 @@ int tr_order_check(const struct terrace_move *ask)
 		return -EINVAL;
 	if (ask->mode < TERRACE_MOVE_APPEND || ask->mode > TERRACE_MOVE_SCRUB)
 		return -EINVAL;
+	if (ask->codec == TERRACE_CODEC_NONE && ask->level)
+		return -EINVAL;
+	if (ask->mode == TERRACE_MOVE_SCRUB &&
+	    (!tr_bits_none(ask->up) || ask->flags & TERRACE_MOVE_ADVISE))
+		return -EINVAL;
 	if (!packs && (ask->codec || ask->level || ask->shift || !tr_bits_none(ask->warm)))
 		return -EINVAL;
 	if (packs && (ask->codec > TERRACE_CODEC_ZSTD || ask->shift > TERRACE_PACK_MAX_SHIFT ||
@@ -98,6 +103,8 @@ static int possible(struct terrace *tr, const struct tr_order *order)
 	}
 	if (ask->region >= tr_nr_regions(tr))
 		return -ERANGE;
+	if (ask->codec == TERRACE_CODEC_ZSTD && ask->level > TR_ZSTD_MAX_LEVEL)
+		return -EINVAL;
 	if (packs) {
 		err = tier_usable(tr, ask->tier_down, TERRACE_KIND_SHELVES);
 		if (err == -EOPNOTSUPP && goes_home(tr, ask))

@@ -55,6 +55,9 @@ struct tr_codec;
 struct tr_codec *tr_codec_create(bool compress);	/* sleeps; NULL: no memory */
 void tr_codec_destroy(struct tr_codec *codec);
 int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level);	/* before a pack is built */
+#define TR_ZSTD_MAX_LEVEL	19
+/* How long it left the CPU to others since then. */
+u64 tr_codec_away_ns(const struct tr_codec *codec);
 const struct tr_codec_ops *tr_codec_ops(u32 kind);	/* NULL for NONE */
 
 /* --- pack_cache.c: indexes of packs in memory -------------------------------- */

@@ -353,6 +353,7 @@ static int do_bad(struct volume *v)
 	BAD("codec 3", codec, 3);
 	BAD("shift 1", shift, 1);
 	BAD("shift 6", shift, 6);
+	BAD("level without a codec", level, 1);
 	BAD("unknown flag", flags, 0x80);
 	BAD("reserved0", reserved0, 1);
 	BAD("reserved1", reserved1, 1);
@@ -361,6 +362,16 @@ static int do_bad(struct volume *v)
 		.cookie = 7, .mode = TERRACE_MOVE_CLEAN, .tier_down = 1, .flags = TERRACE_MOVE_ADVISE,
 	};
 	n += refused(v, "advice of a clean", &bad);
+	bad.flags = 0;
+	bad.up[0] = 1;
+	n += refused(v, "up of a clean", &bad);
+	bad.mode = TERRACE_MOVE_SCRUB;
+	n += refused(v, "up of a scrub", &bad);
+	bad.up[0] = 0;
+	bad.flags = TERRACE_MOVE_ADVISE;
+	n += refused(v, "advice of a scrub", &bad);
+	bad = (struct terrace_move){ .cookie = 7, .mode = TERRACE_MOVE_RAISE, .up = { 1 }, .warm = { 1 } };
+	n += refused(v, "warm of a raise", &bad);
 #undef BAD
 	if (!ioctl(v->fd, TERRACE_IOC_SUBMIT, &empty) || errno != EINVAL)
 		n += printf("no orders: not EINVAL\n");
