@@ -17,6 +17,7 @@
 
 struct tr_codec {
 	u32 kind, level;
+	u64 away_ns;
 	LZ4_stream_t *lz4;		/* NULL: decompresses only */
 	zstd_parameters params;
 	void *c_work, *d_work;
@@ -82,6 +83,7 @@ int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level)
 
 	codec->kind = kind;
 	codec->level = level;
+	codec->away_ns = 0;
 	if (kind != TERRACE_CODEC_ZSTD)
 		return 0;
 	if (level > TR_ZSTD_MAX_LEVEL)
@@ -98,6 +100,19 @@ int tr_codec_level(struct tr_codec *codec, u32 kind, u32 level)
 	}
 	codec->c = zstd_init_cstream(&codec->params, 0, codec->c_work, codec->c_size);
 	return codec->c ? 0 : -EINVAL;
+}
+
+u64 tr_codec_away_ns(const struct tr_codec *codec)
+{
+	return codec->away_ns;
+}
+
+static void give_way(struct tr_codec *codec)
+{
+	u64 began = ktime_get_ns();
+
+	tr_give_way();
+	codec->away_ns += ktime_get_ns() - began;
 }
 
 /* --- LZ4 ------------------------------------------------------------------------ */
@@ -120,7 +135,7 @@ static int lz4_compress(void *context, const u8 *cluster, u32 from, u32 bytes, b
 	if (!from)
 		lz4_restart(codec->lz4, cluster);
 	else
-		tr_give_way();
+		give_way(codec);
 	return LZ4_compress_fast_continue(codec->lz4, (const char *)cluster + from, (char *)to,
 					  bytes, room, codec->level ?: 1);
 }
@@ -145,7 +160,7 @@ static int zstd_compress(void *context, const u8 *cluster, u32 from, u32 bytes, 
 	size_t left;
 
 	if (from)
-		tr_give_way();
+		give_way(codec);
 	if (!from && zstd_is_error(zstd_reset_cstream(codec->c, ZSTD_CONTENTSIZE_UNKNOWN)))
 		return -EIO;
 	while (in.pos < in.size) {

@@ -477,6 +477,10 @@ static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	struct terrace_result *result = &order->result;
 	u32 i;
 
+	/* Not flushed for: a copy that is lost is no loss. */
+	if (s->made.id && s->index_place != TR_NO_PLACE)
+		result->written_bytes[tr_place_tier(s->index_place)] +=
+			s->header_blocks * TERRACE_BLOCK_BYTES;
 	if (!err && !(order->ask.flags & TERRACE_MOVE_ADVISE))
 		err = tr_order_commit(tr, s, &order->ask, result);
 	if (s->made.id)

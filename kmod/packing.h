@@ -65,7 +65,7 @@ struct tr_unpacker {
 	struct tr_codec *codec;
 	void *stored, *cluster;
 	u32 from, to;			/* bytes of the run that are in stored */
-	u64 read_bytes;
+	u64 read_bytes, decode_ns;
 };
 
 /* Keeps it in the promotion cache, unless the blocks have left the pack. Sleeps. */

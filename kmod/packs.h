@@ -139,6 +139,8 @@ int tr_unpack_drive(struct terrace *tr, const struct tr_pack_ref *ref, const u64
 		    struct tr_unpacker *unpacker, tr_unpacked_fn fn, void *context, u32 *bad);
 /* What it made the drive read, since it was got. */
 u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker);
+/* … and how long it decoded. */
+u64 tr_unpacker_decode_ns(const struct tr_unpacker *unpacker);
 /* Its one block, if that is in memory decoded. Any context. */
 bool tr_cached_bio(struct terrace *tr, struct bio *bio, const struct tr_pack_ref *ref, u32 i);
 /* For a bio: its first @n blocks, from block @i of the region on. If the drive is asked, as

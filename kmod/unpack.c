@@ -97,6 +97,7 @@ struct tr_unpacker *tr_unpacker_get(struct terrace *tr)
 	unpacker->from = 0;
 	unpacker->to = 0;
 	unpacker->read_bytes = 0;
+	unpacker->decode_ns = 0;
 	return unpacker;
 }
 
@@ -132,6 +133,11 @@ void tr_unpackers_forget(struct terrace *tr)
 u64 tr_unpacker_read_bytes(const struct tr_unpacker *unpacker)
 {
 	return unpacker->read_bytes;
+}
+
+u64 tr_unpacker_decode_ns(const struct tr_unpacker *unpacker)
+{
+	return unpacker->decode_ns;
 }
 
 /* --- clusters ----------------------------------------------------------------------- */
@@ -326,8 +332,10 @@ static int fetch_decoded(struct unpack *u, const struct tr_pack_where *where, u3
 	began = ktime_get_ns();
 	err = tr_pack_decode(u->index, where, stored, u->unpacker->cluster, u->ops,
 			     u->unpacker->codec);
+	began = ktime_get_ns() - began;
+	u->unpacker->decode_ns += began;
 	if (!err)
-		tr_promotion_spent(u->tr, true, ktime_get_ns() - began);
+		tr_promotion_spent(u->tr, true, began);
 	return err;
 }
 
