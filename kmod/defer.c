@@ -33,6 +33,8 @@ static void parent_put(struct tr_io *parent)
 		tr_rescue(parent->tr, bio);
 		return;
 	}
+	if (unlikely(parent->rescue) && !parent->status)
+		tr_rescued(parent);
 	bio->bi_status = parent->status;
 	if (parent->commit && !parent->status)
 		tr_commit_fua(parent->tr, bio);

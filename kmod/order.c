@@ -489,8 +489,9 @@ static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_s
 		give_back_fresh(tr, s, i);
 	kfree(s->header);
 	result->error = err;
-	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM : err ? TERRACE_RESULT_FAILED :
-			 result->raced || s->refused ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
+	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM :
+			 err == -ECANCELED ? TERRACE_RESULT_CANCELLED : err ? TERRACE_RESULT_FAILED :
+			 result->raced || result->unreadable || s->refused ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
 }
 
 /* --- batches ------------------------------------------------------------------------------- */

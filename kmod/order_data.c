@@ -64,6 +64,42 @@ static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_or
 	return tr_burst_wait(&burst) ?: err;
 }
 
+static void lose(struct tr_order_state *s, struct terrace_result *result, u32 i)
+{
+	if (result->bad_block == ~0ull)
+		result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + i;
+	result->unreadable++;
+	tr_bit_clear(s->into, i);
+	tr_bit_clear(s->up, i);
+	tr_bit_clear(s->unpack, i);
+}
+
+/* Some block at a place cannot be read: the others are. -EIO: too many cannot. */
+static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
+		       struct terrace_result *result)
+{
+	u32 i, failed = 0;
+
+	for (i = 0; i < BLOCKS; i++) {
+		struct tr_tier *tier;
+
+		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
+			continue;
+		tier = tier_of(tr, s->place[i]);
+		if (!tr_rw(tier->bdev, tier->data_sector +
+			   tr_place_index(s->place[i]) * TERRACE_BLOCK_SECTORS, data_of(area, i),
+			   TERRACE_BLOCK_BYTES, REQ_OP_READ))
+			continue;
+		DMERR_LIMIT("%s: block %llu at tier %u block %llu cannot be read", tr->name,
+			    (s->move.number << TERRACE_REGION_SHIFT) + i, tier->number,
+			    tr_place_index(s->place[i]));
+		lose(s, result, i);
+		if (tr_gave_up_reading(tr, ++failed))
+			return -EIO;
+	}
+	return 0;
+}
+
 /*
  * Slots are read little by little: what is hot is read there at the same time, and would
  * wait for a whole region to pass. A disk is asked for all at once, so that it can sort.
@@ -71,50 +107,160 @@ static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_or
 static int read_places(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		       struct terrace_result *result)
 {
-	return read_tiers(tr, s, area, true, result) ?: read_tiers(tr, s, area, false, result);
+	if (read_tiers(tr, s, area, true, result) || read_tiers(tr, s, area, false, result))
+		return read_singly(tr, s, area, result);
+	return 0;
 }
+
+struct reading {			/* of a pack */
+	struct tr_order_area *area;
+	u64 *mask;			/* blocks that are still to come */
+};
 
 static void keep_block(void *context, u32 i, const void *data)
 {
-	memcpy(data_of(context, i), data, TERRACE_BLOCK_BYTES);
+	struct reading *r = context;
+
+	memcpy(data_of(r->area, i), data, TERRACE_BLOCK_BYTES);
+	tr_bit_clear(r->mask, i);
+}
+
+bool tr_order_has_pack(const struct tr_order_state *s, u64 id)
+{
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs;
+	unsigned long flags;
+	bool has = false;
+	u32 k;
+
+	spin_lock_irqsave(&region->lock, flags);
+	packs = tr_region_packs(region);
+	for (k = 0; packs && k < packs->nr; k++)
+		has |= packs->pack[k].id == id;
+	spin_unlock_irqrestore(&region->lock, flags);
+	return has;
+}
+
+/* The pack does not give block @i: a clean slot has the same value. It stays there, or the
+ * block leaves the pack as well, while the region is MOVING. The other way is rescue.c.
+ */
+static bool read_clean(struct terrace *tr, const struct tr_order_state *s,
+		       struct tr_order_area *area, u32 i)
+{
+	u64 place = s->place[i];
+	struct tr_tier *tier = tier_of(tr, place == TR_NO_PLACE ? 0 : place);
+
+	if (place == TR_NO_PLACE || tier->missing ||
+	    tr_rw(tier->bdev, tier->data_sector + tr_place_index(place) * TERRACE_BLOCK_SECTORS,
+		  data_of(area, i), TERRACE_BLOCK_BYTES, REQ_OP_READ))
+		return false;
+	this_cpu_inc(tr->stats->rescued);
+	DMWARN_LIMIT("%s: block %llu was read from its clean copy at tier %u block %llu: its pack is bad",
+		     tr->name, (s->move.number << TERRACE_REGION_SHIFT) + i, tier->number,
+		     tr_place_index(place));
+	return true;
+}
+
+/* Has the pack no index any more, or no drive? Then none of its blocks needs to be tried. */
+static bool has_no_index(struct terrace *tr, const struct tr_order_state *s,
+			 const struct tr_pack_ref *ref)
+{
+	struct tr_index *index;
+
+	if (tier_of(tr, ref->place)->missing)
+		return true;
+	index = tr_index_get(tr, ref);
+	if (IS_ERR(index))
+		return tr_order_has_pack(s, ref->id);
+	/* Not kept: it may be one of few (pack_cache.c), and unpacking asks for it. */
+	tr_index_put(tr, index);
+	return false;
+}
+
+static void read_clean_all(struct terrace *tr, const struct tr_order_state *s,
+			   struct tr_order_area *area, const u64 *mask, u64 *lost)
+{
+	u32 i;
+
+	for (i = 0; i < BLOCKS; i++)
+		if (tr_bit(mask, i) && !read_clean(tr, s, area, i))
+			tr_bit_set(lost, i);
+}
+
+int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
+		       const struct tr_pack_ref *ref, bool drive, struct tr_order_area *area,
+		       u64 *mask, u64 *lost, struct terrace_result *result)
+{
+	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
+	struct reading r = { .area = area, .mask = mask };
+	u32 bad, failed = 0;
+	int err, said = 0;
+
+	while (!tr_bits_none(mask)) {
+		err = drive ? tr_unpack_drive(tr, ref, mask, unpacker, keep_block, &r, &bad) :
+			      tr_unpack(tr, ref, mask, unpacker, keep_block, &r, &bad);
+		if (!err)
+			break;
+		/* What left the pack meanwhile is left out, by tr_order_read_ended(). */
+		if (err == -ESTALE) {
+			memset(data_of(area, bad), 0, TERRACE_BLOCK_BYTES);
+			tr_bit_clear(mask, bad);
+			continue;
+		}
+		if (!said && has_no_index(tr, s, ref)) {
+			read_clean_all(tr, s, area, mask, lost);
+			said = -EIO;
+			break;
+		}
+		said = -EIO;
+		tr_bit_clear(mask, bad);
+		if (!read_clean(tr, s, area, bad))
+			tr_bit_set(lost, bad);
+		/* Read twice, with others and alone; a wrong checksum is no timeout of a dead drive. */
+		failed += err != -EBADMSG ? 2 : 0;
+		if (!tr_gave_up_reading(tr, failed))
+			continue;
+		said = -EINTR;
+		break;
+	}
+	result->read_bytes[tr_place_tier(ref->place)] += tr_unpacker_read_bytes(unpacker);
+	result->cpu_nanoseconds += tr_unpacker_decode_ns(unpacker);
+	tr_unpacker_put(tr, unpacker);
+	return said;
 }
 
 static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		      struct terrace_result *result)
 {
-	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
-	u32 k, i, bad = 0;
-	u64 before;
+	u32 k, i;
 	int err = 0;
 
-	for (k = 0; k < s->nr_refs && !err; k++) {
-		u64 mask[TR_LEAF_WORDS] = {};
+	for (k = 0; k < s->nr_refs && err != -EINTR; k++) {
+		u64 mask[TR_LEAF_WORDS] = {}, lost[TR_LEAF_WORDS] = {};
 
 		for (i = 0; i < BLOCKS; i++)
 			if (to_read(s, i) && s->pack[i] == s->ref[k].id)
 				tr_bit_set(mask, i);
 		if (tr_bits_none(mask))
 			continue;
-		before = tr_unpacker_read_bytes(unpacker);
-		/* What left the pack meanwhile is left out, by tr_order_read_ended(). */
-		while ((err = tr_unpack(tr, &s->ref[k], mask, unpacker, keep_block, area,
-					&bad)) == -ESTALE) {
-			memset(data_of(area, bad), 0, TERRACE_BLOCK_BYTES);
-			tr_bit_clear(mask, bad);
-		}
-		result->read_bytes[tr_place_tier(s->ref[k].place)] +=
-			tr_unpacker_read_bytes(unpacker) - before;
-		if (err)
-			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
+		err = tr_order_read_pack(tr, s, &s->ref[k], false, area, mask, lost, result);
+		for (i = 0; i < BLOCKS; i++)
+			if (tr_bit(lost, i))
+				lose(s, result, i);
 	}
-	tr_unpacker_put(tr, unpacker);
-	return err ? -EIO : 0;
+	return err == -EINTR ? -EIO : 0;
 }
 
 int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		  struct terrace_result *result)
 {
-	return read_places(tr, s, area, result) ?: read_packs(tr, s, area, result);
+	int err = read_places(tr, s, area, result) ?: read_packs(tr, s, area, result);
+
+	/* What can be read goes on; if that is nothing, there is nothing to be done. */
+	if (!err && result->unreadable && tr_bits_none(s->into) && tr_bits_none(s->up) &&
+	    tr_bits_none(s->drop))
+		err = -EIO;
+	return err;
 }
 
 /* --- the new pack ------------------------------------------------------------------- */

@@ -93,9 +93,18 @@ void tr_order_area_put(struct terrace *tr, struct tr_order_area *area);
 
 /* --- order_data.c: everything that is read and written ------------------------ */
 
-/* What was read is in the area, by block. -EIO: result->bad_block. */
+/* What was read is in the area, by block. What could not be read, from neither copy, is in none
+ * of the classes any more. -EIO: too much of it, or all; result->bad_block.
+ */
 int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		  struct terrace_result *result);
+/* Of one pack the blocks in @mask, which it uses up; @drive: from nowhere else. Those that
+ * neither it nor a clean slot gives are in @lost. -EIO: the pack is bad somewhere; -EINTR: and
+ * the rest was not tried.
+ */
+int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
+		       const struct tr_pack_ref *ref, bool drive, struct tr_order_area *area,
+		       u64 *mask, u64 *lost, struct terrace_result *result);
 /* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room; -E2BIG: they
  * lie loose on a shelf, and most of them do not compress.
  */
@@ -111,6 +120,9 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 		struct tr_order_area *area, struct terrace_result *result);
 
 /* --- order.c, order_scrub.c ------------------------------------------------------ */
+
+/* Has the region still got that pack? */
+bool tr_order_has_pack(const struct tr_order_state *s, u64 id);
 
 /* Of every block: its place, and the pack it is live in. */
 void tr_order_snapshot(struct tr_order_state *s);

@@ -42,6 +42,15 @@ static bool some_clean(struct terrace *tr, const struct bvec_iter *iter)
 	return some;
 }
 
+void tr_rescued(const struct tr_io *io)
+{
+	u32 nr = io->iter.bi_size / TERRACE_BLOCK_BYTES;
+
+	this_cpu_add(io->tr->stats->rescued, nr);
+	DMWARN_LIMIT("%s: blocks %llu+%u could not be read at their place: where they have packs, these served",
+		     io->tr->name, (u64)io->iter.bi_sector / TERRACE_BLOCK_SECTORS, nr);
+}
+
 bool tr_rescuable(const struct tr_io *io, const struct bio *bio, blk_status_t status)
 {
 	return bio_op(bio) == REQ_OP_READ && !io->rescue && status != BLK_STS_AGAIN &&

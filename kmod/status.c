@@ -70,6 +70,11 @@ static u64 ahead(struct terrace *tr, struct tr_tier *tier)
 	return STAT(tr, ahead);
 }
 
+static u64 rescued(struct terrace *tr, struct tr_tier *tier)
+{
+	return STAT(tr, rescued);
+}
+
 static u64 cache_stored(struct terrace *tr, struct tr_tier *tier)
 {
 	return tr_promotion_bytes(tr, false);
@@ -283,6 +288,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("index_lookups", NULL, index_lookups),
 	NUMBER("cache_hits", NULL, cache_hits),
 	NUMBER("ahead", NULL, ahead),
+	NUMBER("rescued", NULL, rescued),
 	NUMBER("cache_stored", NULL, cache_stored),
 	NUMBER("cache_plain", NULL, cache_plain),
 	NUMBER("moved", " moved=", moved),

@@ -199,6 +199,7 @@ void tr_defer(struct terrace *tr, struct bio *bio);
  */
 bool tr_rescuable(const struct tr_io *io, const struct bio *bio, blk_status_t status);
 void tr_rescue(struct terrace *tr, struct bio *bio);
+void tr_rescued(const struct tr_io *io);	/* it went well */
 void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
 void tr_room_made(struct terrace *tr);
 void tr_orders_ended(struct terrace *tr);	/* a batch that was at work */
@@ -489,6 +490,7 @@ struct tr_stats {
 	u64 index_lookups;		/* reads of their copies on the fast tier */
 	u64 cache_hits;			/* clusters and blocks found in the promotion cache */
 	u64 ahead;			/* blocks that went there before anybody wanted them */
+	u64 rescued;			/* … whose other copy served, for one could not be read */
 	u64 hidden;			/* blocks that came to take room for nothing (hidden_room.c) */
 	u32 accesses;			/* hits since the senses listen */
 	u32 slow_accesses;		/* … reads from elsewhere */

@@ -158,6 +158,7 @@ struct unpack {
 	u64 todo[TR_LEAF_WORDS];
 	u64 near[TR_LEAF_WORDS];	/* those and others, read along where they lie behind */
 	bool ahead;			/* there are others */
+	bool alone;			/* after an error: one block, and no byte that it does not need */
 	const struct tr_stretches *held;	/* NULL: no large read */
 	const void *stored;		/* of the cluster at hand */
 };
@@ -184,6 +185,8 @@ static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u
 	u32 end = where->offset + where->length, i;
 	struct tr_pack_where next;
 
+	if (u->alone)
+		return end;
 	for (i = next_near(u, from + 1); i < TERRACE_REGION_BLOCKS && i < from + 64;
 	     i = next_near(u, i + 1)) {
 		if (!tr_pack_find(u->index, i, &next) || next.offset < where->offset)
@@ -250,7 +253,7 @@ static int fetch(struct unpack *u, const struct tr_pack_where *where, u32 i, con
 /* The block of the cluster that is wanted and needs most of it. */
 static u32 deepest(const struct unpack *u, u32 i, const u16 *block, u32 nr)
 {
-	while (nr--)
+	while (!u->alone && nr--)
 		if (todo(u, block[nr]))
 			return block[nr];
 	return i;
@@ -420,6 +423,7 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use, .held = held };
 	u32 last = find_last_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
 	struct tr_index *index;
+	struct tr_pack_where where = {};
 	struct tr_pack_head head;
 	u32 i;
 	int err = 0;
@@ -446,6 +450,12 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	bitmap_set((unsigned long *)u.near, last + 1, ahead);
 	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS) {
 		err = unpack_cluster(&u, *bad = i, fn, context);
+		if (err && next_todo(&u, i + 1) < TERRACE_REGION_BLOCKS) {
+			/* What lies behind it, or is deeper in its cluster, may be what is bad. */
+			u.alone = true;
+			err = unpack_cluster(&u, i, fn, context);
+			u.alone = false;
+		}
 		tr_give_way();
 	}
 	if (!err && u.ahead)
@@ -454,10 +464,12 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	if (err && !still_live(tr, ref, *bad)) {
 		err = -ESTALE;
 	} else if (err) {
+		tr_pack_find(u.index, *bad, &where);
 		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
 		DMERR_LIMIT("%s: block %llu in pack %llu at tier %u block %llu cannot be read (%d)",
 			    tr->name, (ref->region << TERRACE_REGION_SHIFT) + *bad, ref->id,
-			    tr_place_tier(ref->place), tr_place_index(ref->place), err);
+			    tr_place_tier(ref->place),
+			    tr_place_index(ref->place) + where.offset / TERRACE_BLOCK_BYTES, err);
 	}
 	tr_index_put(tr, index);
 	return err;

@@ -44,8 +44,14 @@
  * What is not used is zero. codec, level and shift say how the pack that is
  * written is compressed: level 0 is the codec's default, shift 0, 2 or 4 means
  * clusters of 1, 4 or 16 blocks. `warm` says which blocks of a cluster come
- * first: cheap to read alone. Blocks that are not in it follow by number. All
- * four say nothing when tier_down is of kind home.
+ * first: cheap to read alone. Blocks that are not in it follow by number. With
+ * zstd level is its own, up to 19, with LZ4 the acceleration: the higher, the
+ * faster, and the less is gained; with NONE it is 0. All four say nothing when
+ * tier_down is of kind home.
+ *
+ * What cannot be read where it is expected is read from its other copy: a packed
+ * block from its clean slot, a slot from the pack. If there is none, or it cannot be
+ * read either, the block is left out and counts as `unreadable`, in CLEAN as well.
  *
  * Orders of one region, or shelf, are carried out one after the other, as they
  * were given. A region that the janitor, or the cleaning of a shelf, is busy
@@ -88,8 +94,9 @@
  * Errors of an order: EINVAL tier, codec, shift or mode that this volume does
  * not have; ENOENT the region (shelf) has nothing to move; ERANGE it is beyond
  * the volume; EBUSY; EXDEV tier_up is slower than tier_down; EOPNOTSUPP the
- * codec is not built in, or the tier is of a kind that cannot do this; EIO
- * (with `bad_block`); EROFS; ENODEV the tier is missing; ENOMEM.
+ * codec is not built in, or the tier is of a kind that cannot do this; EIO: all
+ * that it was to read, or too much of it, cannot be read (`bad_block`), or a write
+ * or flush failed; EROFS; ENODEV the tier is missing; ENOMEM.
  *
  * SUMMARIES. mmap(PROT_READ) at TERRACE_MAP_SUMMARY gives one struct
  * terrace_summary per region, `regions` (HELLO) of them, `summary_bytes`

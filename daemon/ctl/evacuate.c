@@ -240,6 +240,7 @@ static int move_all(struct evacuate *e)
 
 	do {
 		e->next = e->left = 0;
+		e->tally.unreadable = 0;	/* what the round before left behind is tried again */
 		r = orders_run(&e->orders, next_order, order_ended, e);
 		vain = e->left < least ? 0 : vain + 1;
 		least = e->left < least ? e->left : least;

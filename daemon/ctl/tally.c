@@ -12,7 +12,7 @@
 void tally_init(struct tally *t)
 {
 	memset(t, 0, sizeof(*t));
-	t->bad_region = t->bad_block = ~0ull;
+	t->bad_region = t->bad_block = t->first_unreadable = ~0ull;
 }
 
 void tally_add(struct tally *t, const struct terrace_result *result)
@@ -23,6 +23,8 @@ void tally_add(struct tally *t, const struct terrace_result *result)
 	t->dropped += result->dropped;
 	t->raced += result->raced;
 	t->unreadable += result->unreadable;
+	if (result->unreadable && t->first_unreadable == ~0ull)
+		t->first_unreadable = result->bad_block;
 	for (u32 k = 0; k < TERRACE_MAX_RESULT_TIERS; k++) {
 		t->read_bytes += result->read_bytes[k];
 		t->written_bytes += result->written_bytes[k];
@@ -66,6 +68,9 @@ static void complain(const struct tally *t)
 	if (t->no_room)
 		ctl_error("pending: no room on the target for %llu regions: make room there and repeat the call",
 			  (unsigned long long)t->no_room);
+	if (t->unreadable)
+		ctl_error("%llu blocks cannot be read and stay where they are; the first is block %llu",
+			  (unsigned long long)t->unreadable, (unsigned long long)t->first_unreadable);
 	if (t->failed && t->bad_block != ~0ull)
 		ctl_error("%llu regions failed; the first: region %llu, block %llu: %s",
 			  (unsigned long long)t->failed, (unsigned long long)t->bad_region,
@@ -89,5 +94,5 @@ int tally_report(const struct tally *t, int err, const char *what, struct json_o
 	complain(t);
 	if (err == -EINTR)
 		ctl_error("interrupted: what was done stays done; the same call goes on from there");
-	return err || t->failed || t->no_room ? CTL_PROBLEM : CTL_OK;
+	return err || t->failed || t->no_room || t->unreadable ? CTL_PROBLEM : CTL_OK;
 }

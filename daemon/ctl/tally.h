@@ -11,6 +11,7 @@ struct tally {
 	u64 orders, up, down, dropped, raced, unreadable, no_room, failed;
 	u64 read_bytes, written_bytes;
 	u64 bad_region, bad_block;	/* ~0: none */
+	u64 first_unreadable;		/* … either */
 	int error;			/* the first that is no lack of room */
 };
 
