@@ -558,20 +558,27 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 			 err ? TERRACE_RESULT_FAILED : TERRACE_RESULT_DONE;
 }
 
-static int flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
+static u32 tiers_written(const struct terrace *tr, const struct tr_order *order)
 {
-	int err = 0;
-	u32 t, k;
+	u32 t, tiers = 0;
 
-	for (t = 0; t < tr->nr_tiers; t++) {
-		bool written = false;
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (order->result.written_bytes[t])
+			tiers |= BIT(t);
+	return tiers;
+}
 
-		for (k = 0; k < nr; k++)
-			written |= order[k]->result.written_bytes[t];
-		if (written)
-			err = err ?: blkdev_issue_flush(tr->tier[t].bdev);
-	}
-	return err;
+/* Once for all of them; the tiers that failed. */
+static u32 flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
+{
+	u32 t, k, written = 0, failed = 0;
+
+	for (k = 0; k < nr; k++)
+		written |= tiers_written(tr, order[k]);
+	for (t = 0; t < tr->nr_tiers; t++)
+		if (written & BIT(t) && blkdev_issue_flush(tr->tier[t].bdev))
+			failed |= BIT(t);
+	return failed;
 }
 
 static void told(struct terrace *tr, const struct tr_order *order)
@@ -587,8 +594,8 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	struct tr_order_state *state[TR_ORDER_MOST] = {};
 	/* The janitor is among the callers, and writers may wait for it. */
 	unsigned int noio = memalloc_noio_save();
-	int err[TR_ORDER_MOST], flushed;
-	u32 k;
+	int err[TR_ORDER_MOST];
+	u32 k, failed;
 
 	tr_reserve_wait(tr);		/* while no region is pinned */
 	for (k = 0; k < nr; k++)
@@ -607,15 +614,17 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	/* What was moved was durable: so it must be before its old place goes,
 	 * even if the drive should fail its next flushes.
 	 */
-	flushed = flush_written(tr, order, nr);
+	failed = flush_written(tr, order, nr);
 	for (k = 0; k < nr; k++) {
 		if (!state[k])
 			continue;
+		if (!err[k] && failed & tiers_written(tr, order[k]))
+			err[k] = -EIO;
 		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB) {
 			order[k]->result.error = err[k];
 			order[k]->result.status = err[k] ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
 		} else {
-			finish(tr, order[k], state[k], err[k] ?: flushed);
+			finish(tr, order[k], state[k], err[k]);
 		}
 		if (err[k] == -ECANCELED)
 			order[k]->result.status = TERRACE_RESULT_CANCELLED;
