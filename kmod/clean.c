@@ -100,41 +100,69 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	return err;
 }
 
+/* What @one could not read, it could not clean away. */
+static void note_bad(struct tr_order *order, const struct tr_order *one)
+{
+	if (!order || !one->result.unreadable)
+		return;
+	order->result.unreadable += one->result.unreadable;
+	if (order->result.bad_block == ~0ull)
+		order->result.bad_block = one->result.bad_block;
+}
+
+static bool may_go_on(struct terrace *tr, const struct tr_order *order, u32 bad)
+{
+	return tr_writable(tr) && !tr_gave_up_reading(tr, bad) && !(order && tr_order_stops(tr, order));
+}
+
+static int move_packs_of(struct terrace *tr, struct tr_tier *tier, u32 chunk,
+			 const struct found *found, struct tr_order *one)
+{
+	struct tr_order *batch[1] = { one };
+
+	memset(one, 0, sizeof(*one));
+	one->chunk = chunk;
+	one->ask = (struct terrace_move){
+		.region = found->region, .cookie = 1, .mode = TERRACE_MOVE_MERGE,
+		.tier_down = tier->number, .codec = found->head.codec,
+		.level = found->head.codec == TERRACE_CODEC_ZSTD ? found->head.level : 0,
+		.shift = found->head.shift,
+	};
+	memset(one->ask.up, 0xff, sizeof(one->ask.up));
+	tr_orders_run(tr, batch, 1);
+	return one->result.error;
+}
+
 /* What lives in these regions' packs on the shelf goes into new ones. */
 static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
-		      const struct found *found, u32 nr)
+		      const struct found *found, u32 nr, struct tr_order *order)
 {
-	struct tr_order *order = kvcalloc(nr, sizeof(*order), GFP_NOIO);
-	struct tr_order *one[1];
+	struct tr_order *one = kvmalloc(sizeof(*one), GFP_NOIO);
+	int err = 0, r = 0;
+	u32 k, bad = 0;
 	s64 moved = 0;
-	int err = 0;
-	u32 k;
 
-	if (!order)
+	if (!one)
 		return -ENOMEM;
-	for (k = 0; k < nr && tr_writable(tr) && !READ_ONCE(tr->stopping); k++) {
-		order[k].chunk = chunk;
-		order[k].ask = (struct terrace_move){
-			.region = found[k].region, .cookie = 1, .mode = TERRACE_MOVE_MERGE,
-			.tier_down = tier->number, .codec = found[k].head.codec,
-			.level = found[k].head.codec == TERRACE_CODEC_ZSTD ? found[k].head.level : 0,
-			.shift = found[k].head.shift,
-		};
-		memset(order[k].ask.up, 0xff, sizeof(order[k].ask.up));
-		one[0] = &order[k];
-		tr_orders_run(tr, one, 1);
-		if (!order[k].result.error)	/* nothing written: dead packs were dropped */
-			moved += order[k].result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;
-		else
-			err = order[k].result.error;
-		if (err == -ENOSPC)
-			break;
+	for (k = 0; k < nr && r != -ENOSPC && may_go_on(tr, order, bad); k++) {
+		if (order)
+			tr_order_idle(tr, order);
+		r = move_packs_of(tr, tier, chunk, &found[k], one);
+		note_bad(order, one);
+		bad += r == -EIO;
+		if (r && (!err || err == -ENOENT))
+			err = r;
+		if (!r)			/* nothing written: dead packs were dropped */
+			moved += one->result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;
 	}
-	kvfree(order);
+	if (order && k < nr && tr_order_stops(tr, order))
+		err = tr_order_stopped(order);
+	kvfree(one);
 	return moved ?: err;
 }
 
-static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose)
+static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose,
+		       struct tr_order *order)
 {
 	u32 max = 512, nr;
 	struct found *found = kvmalloc_array(max, sizeof(*found), GFP_NOIO);
@@ -145,12 +173,12 @@ static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, cons
 		return -ENOMEM;
 	err = find_packs(tr, tier, chunk, loose, found, max, &nr);
 	if (nr)
-		moved = move_packs(tr, tier, chunk, found, nr);
+		moved = move_packs(tr, tier, chunk, found, nr, order);
 	kvfree(found);
 	return moved ?: err;
 }
 
-static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_order *order)
 {
 	s64 moved, packs;
 	u64 *loose;
@@ -169,7 +197,7 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	if (!loose)
 		return -ENOMEM;
 	moved = tr_sweep_shelf(tr, tier, chunk, loose);
-	packs = clean_packs(tr, tier, chunk, loose);
+	packs = clean_packs(tr, tier, chunk, loose, order);
 	kfree(loose);
 	if (moved > 0 || packs > 0)
 		return max_t(s64, moved, 0) + max_t(s64, packs, 0);
@@ -183,7 +211,7 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
  * work on a region), what is left of that shelf still fits. Over a stop or a crash the open
  * shelf is given up; should no other be free, it is opened again (reopen.c).
  */
-s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_order *order)
 {
 	s64 moved = -ENOSPC;
 	u32 alive;
@@ -195,7 +223,7 @@ s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk)
 	if (!tr_shelf_takes(tier, alive))
 		tr_shelf_reopen(tr, tier);
 	if (tr_shelf_takes(tier, alive))
-		moved = clean_shelf(tr, tier, chunk);
+		moved = clean_shelf(tr, tier, chunk, order);
 	mutex_unlock(&tier->clean_mutex);
 	return moved;
 }

@@ -369,7 +369,7 @@ void tr_control_pause(struct terrace *tr)
 {
 	if (!tr->control)
 		return;
-	WRITE_ONCE(tr->control->paused, true);
+	WRITE_ONCE(tr->orders_held, true);
 	tr_workers_flush(tr->control);
 }
 
@@ -377,6 +377,6 @@ void tr_control_resume(struct terrace *tr)
 {
 	if (!tr->control)
 		return;
-	WRITE_ONCE(tr->control->paused, false);
+	WRITE_ONCE(tr->orders_held, false);
 	tr_workers_kick(tr->control);
 }

@@ -52,7 +52,11 @@ struct tr_control {
 	struct list_head orders;	/* that no worker has taken */
 	u32 nr_orders;			/* … how many */
 	struct tr_order_worker worker[TR_ORDER_WORKERS];
-	bool paused;			/* from presuspend to resume */
+	bool idle_waits;		/* orders with IDLE wait for a quiet moment … */
+	bool watched;			/* … that a worker looks for */
+	u32 quiet;			/* looks in which no user came */
+	u64 seen;			/* their reads and writes so far; of who watches */
+	unsigned long idle_since;	/* jiffies: the last one began, or began to wait */
 	struct tr_client *driver;	/* changes under lock */
 	spinlock_t events_lock;		/* irq: clients, their events */
 	struct list_head clients;

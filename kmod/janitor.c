@@ -435,7 +435,7 @@ static s64 clean_round(struct terrace *tr, struct tr_tier *tier, bool *failed)
 	if (chunk == TR_ANY_CHUNK)
 		return 0;
 	tr_work_normally();	/* shelves are low: it is in a hurry, whatever went before */
-	moved = tr_clean_shelf(tr, tier, chunk);
+	moved = tr_clean_shelf(tr, tier, chunk, NULL);
 	settle(tr);
 	*failed |= moved == -ENOMEM;
 	if (moved <= 0 && moved != -EBUSY && moved != -ETXTBSY && moved != -ENOSPC && moved != -ENOMEM &&

@@ -424,11 +424,13 @@ static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_
 	err = tr_order_read(tr, s, area, result);
 	if (!err)
 		tr_order_read_ended(s, result);
+	tr_order_idle(tr, order);
 	if (!err && !tr_bits_none(s->into))
 		err = s->home ? tr_order_home(tr, s, area, result) :
 				tr_order_pack(tr, s, ask, area, result);
 	if (err || tr_bits_none(s->up))
 		return err;
+	tr_order_idle(tr, order);
 	up = tr_order_up(tr, s, ask, area, result);
 	/* What else it did counts, and may be what makes room: slots that go down, or back. */
 	if (up == -ENOSPC && (s->made.id || tr_order_nr_fresh(s) || !tr_bits_none(s->drop))) {
@@ -535,9 +537,11 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 /* Cleaning a shelf is many orders of regions: clean.c gives them. */
 static int clean(struct terrace *tr, struct tr_order *order)
 {
-	s64 moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region);
+	s64 moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
 
 	order->result.down = max_t(s64, moved, 0);
+	if (READ_ONCE(order->cancelled))
+		return -ECANCELED;
 	return min_t(s64, moved, 0);
 }
 
@@ -548,12 +552,15 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 
 	result_begin(order);
 	err = possible(tr, order);
+	if (!err && tr_order_stops(tr, order))
+		err = tr_order_stopped(order);
 	if (!err && order->ask.mode == TERRACE_MOVE_CLEAN)
 		err = clean(tr, order);
 	else if (!err)
 		err = tr_order_scrub_shelf(tr, order);
 	result->error = err;
 	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM :
+			 err == -ECANCELED ? TERRACE_RESULT_CANCELLED :
 			 result->unreadable ? TERRACE_RESULT_PARTLY :
 			 err ? TERRACE_RESULT_FAILED : TERRACE_RESULT_DONE;
 }
@@ -581,6 +588,14 @@ static u32 flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 	return failed;
 }
 
+/* One that changes nothing. */
+static void scrubbed(struct tr_order *order, int err)
+{
+	order->result.error = err == -EINTR ? -EIO : err;
+	order->result.status = !err ? TERRACE_RESULT_DONE : err == -ECANCELED ? TERRACE_RESULT_CANCELLED :
+			       err == -EIO ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_FAILED;
+}
+
 static void told(struct terrace *tr, const struct tr_order *order)
 {
 	const struct terrace_result *r = &order->result;
@@ -597,6 +612,11 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 	int err[TR_ORDER_MOST];
 	u32 k, failed;
 
+	for (k = 0; k < nr; k++) {
+		order[k]->again = false;
+		if (order[k]->ask.flags & TERRACE_MOVE_IDLE)
+			order[k]->seen = tr_user_ios(tr);
+	}
 	tr_reserve_wait(tr);		/* while no region is pinned */
 	for (k = 0; k < nr; k++)
 		state[k] = tr_order_of_shelf(&order[k]->ask) ? NULL : begin(tr, order[k]);
@@ -605,11 +625,12 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		if (!state[k])
 			continue;
 		tr_work_gently(tr);
-		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
+		if (tr_order_stops(tr, order[k]))
+			err[k] = tr_order_stopped(order[k]);
+		else if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
 			err[k] = tr_order_scrub(tr, order[k], state[k]);
 		else
-			err[k] = READ_ONCE(order[k]->cancelled) ? -ECANCELED :
-				 prepare(tr, order[k], state[k]);
+			err[k] = prepare(tr, order[k], state[k]);
 	}
 	/* What was moved was durable: so it must be before its old place goes,
 	 * even if the drive should fail its next flushes.
@@ -620,14 +641,10 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 			continue;
 		if (!err[k] && failed & tiers_written(tr, order[k]))
 			err[k] = -EIO;
-		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB) {
-			order[k]->result.error = err[k];
-			order[k]->result.status = err[k] ? TERRACE_RESULT_PARTLY : TERRACE_RESULT_DONE;
-		} else {
+		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB)
+			scrubbed(order[k], err[k]);
+		else
 			finish(tr, order[k], state[k], err[k]);
-		}
-		if (err[k] == -ECANCELED)
-			order[k]->result.status = TERRACE_RESULT_CANCELLED;
 		tr_move_end(&state[k]->move);
 		tr_summary_now(tr, order[k]->ask.region);
 		told(tr, order[k]);

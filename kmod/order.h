@@ -13,7 +13,9 @@ struct tr_order {
 	struct terrace_move ask;
 	struct terrace_result result;
 	u64 submitted;			/* ktime_get_ns() */
-	bool cancelled;			/* told to stop: it ends if it has not begun, or waits */
+	bool cancelled;			/* told to stop: it ends if it has not begun, waits, or can */
+	bool again;			/* out: not carried out, the volume is about to be suspended */
+	u64 seen;			/* IDLE: users' reads and writes so far */
 	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
 	bool loose;			/* … not the packs: what lies loose there (pack_shelf.c) */
 	void *owner, *files;		/* file and process that gave it (submit.c) */
@@ -27,6 +29,30 @@ static inline bool tr_order_of_shelf(const struct terrace_move *ask)
 	return ask->mode == TERRACE_MOVE_CLEAN ||
 	       (ask->mode == TERRACE_MOVE_SCRUB && ask->tier_down);
 }
+
+/* Is it, one that a client gave, to stop where it can? */
+static inline bool tr_order_stops(const struct terrace *tr, const struct tr_order *order)
+{
+	return READ_ONCE(order->cancelled) || (order->owner && READ_ONCE(tr->orders_held));
+}
+
+/* It has: what it ends with, or it is to be carried out again. */
+static inline int tr_order_stopped(struct tr_order *order)
+{
+	order->again = !READ_ONCE(order->cancelled);
+	return order->again ? -EBUSY : -ECANCELED;
+}
+
+/* --- order_idle.c: orders that yield to users ---------------------------------- */
+
+/* Reads and writes of users so far. */
+u64 tr_user_ios(struct terrace *tr);
+#define TR_IDLE_LOOKS	5
+#define TR_IDLE_STEP_US	2000	/* between two looks */
+/* Sleeps so long. Has nobody come since *@seen? Which becomes how many there are. */
+bool tr_idle_look(struct terrace *tr, u64 *seen);
+/* Between two pieces of @order: if it is IDLE, until users have paused, for a moment at most. */
+void tr_order_idle(struct terrace *tr, struct tr_order *order);
 
 /* May @ask be carried out on this volume at all? 0 or -EINVAL: malformed. */
 int tr_order_check(const struct terrace_move *ask);

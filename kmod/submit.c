@@ -12,6 +12,7 @@
 #include "control.h"
 
 #define BUSY_MS		2	/* between two looks at a region that is busy */
+#define IDLE_MOST	HZ	/* that an order with IDLE waits for users to pause */
 
 /* --- results ----------------------------------------------------------------------- */
 
@@ -92,6 +93,40 @@ static u32 at_work(const struct tr_control *control)
 	return min_t(u32, tr_flight_most(control->tr) + 1, TR_ORDER_WORKERS);
 }
 
+/* May one with IDLE begin? Users have paused, or the last one has begun long ago (order_idle.c). */
+static bool idle_may__f(struct tr_control *control)
+{
+	if (!control->idle_waits) {
+		control->idle_waits = true;
+		control->idle_since = jiffies;
+		control->quiet = 0;
+	}
+	if (control->quiet < TR_IDLE_LOOKS && time_before(jiffies, control->idle_since + IDLE_MOST))
+		return false;
+	control->idle_waits = false;
+	return true;
+}
+
+/* Is there one in front of it that waits, of the same region? */
+static bool is_behind__f(const struct tr_control *control, const struct tr_order *order)
+{
+	const struct tr_order *other;
+
+	list_for_each_entry(other, &control->orders, list) {
+		if (other == order)
+			break;
+		if (same_object(&other->ask, &order->ask))
+			return true;
+	}
+	return false;
+}
+
+/* By itself: between two of them there may be much to wait for. */
+static bool goes_alone(const struct terrace_move *ask)
+{
+	return ask->flags & TERRACE_MOVE_IDLE;
+}
+
 /* Its share of what is there: the others shall have work as well. But what takes
  * no time is not worth a grace period of its own.
  */
@@ -99,52 +134,51 @@ static bool take_batch(struct tr_control *control, struct tr_order_worker *worke
 {
 	struct tr_order *order, *next;
 	u32 most, heavy = 0;
+	bool idle = false;
 
 	spin_lock(&control->lock);
 	most = clamp(control->nr_orders / at_work(control), 1u, (u32)TR_ORDER_BATCH);
 	list_for_each_entry_safe(order, next, &control->orders, list) {
-		if (is_taken__f(control, &order->ask))
+		bool alone = goes_alone(&order->ask);
+
+		if (is_taken__f(control, &order->ask) || (idle && is_behind__f(control, order)))
 			continue;
+		if (alone && worker->nr)
+			break;
+		if (order->ask.flags & TERRACE_MOVE_IDLE && !idle_may__f(control)) {
+			idle = true;
+			continue;
+		}
 		list_del(&order->list);
 		control->nr_orders--;
 		worker->batch[worker->nr++] = order;
 		heavy += order->ask.mode != TERRACE_MOVE_DROP;
-		if (heavy == most || worker->nr == TR_ORDER_MOST)
+		if (alone || heavy == most || worker->nr == TR_ORDER_MOST)
 			break;
 	}
+	if (!worker->nr && !idle)
+		control->idle_waits = false;
 	spin_unlock(&control->lock);
 	return worker->nr;
 }
 
-static void end_batch(struct tr_control *control, struct tr_order_worker *worker)
+/* Orders wait for users to pause: one worker looks whether they do. false: not this one. */
+static bool watch(struct tr_control *control)
 {
-	u32 k, nr = worker->nr;
+	bool mine, quiet;
 
 	spin_lock(&control->lock);
-	worker->nr = 0;
-	if (control->nr_orders)		/* somebody may have waited for a region of ours */
-		kick__f(control);
+	mine = control->idle_waits && !control->watched;
+	control->watched |= mine;
 	spin_unlock(&control->lock);
-	for (k = 0; k < nr; k++)
-		order_end(control, worker->batch[k]);
-}
-
-/* Once more, when what was on its way to be free is free. */
-static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
-{
-	struct tr_order *again[TR_ORDER_MOST];
-	u32 k, n = 0;
-
-	for (k = 0; k < nr; k++)
-		if (batch[k]->result.status == TERRACE_RESULT_NO_ROOM)
-			again[n++] = batch[k];
-	if (!n)
-		return;
-	tr_janitor_kick(tr);	/* a shelf may be worth emptying, and nobody writes */
-	if (!tr_frees_pending(tr))
-		return;
-	tr_frees_wait(tr);
-	tr_orders_run(tr, again, n);
+	if (!mine)
+		return false;
+	quiet = tr_idle_look(control->tr, &control->seen);
+	spin_lock(&control->lock);
+	control->quiet = quiet ? control->quiet + 1 : 0;
+	control->watched = false;
+	spin_unlock(&control->lock);
+	return true;
 }
 
 static void cancelled(struct tr_order *order)
@@ -158,15 +192,63 @@ static void cancelled(struct tr_order *order)
 	order->result.error = -ECANCELED;
 }
 
+/* Those that are to be carried out again are the first when the volume is resumed. */
+static void end_batch(struct tr_control *control, struct tr_order_worker *worker)
+{
+	u32 k, nr = worker->nr;
+
+	spin_lock(&control->lock);
+	worker->nr = 0;
+	for (k = nr; k--;) {
+		struct tr_order *order = worker->batch[k];
+
+		if (order->again && order->cancelled) {
+			cancelled(order);
+			order->again = false;
+		}
+		if (!order->again)
+			continue;
+		list_add(&order->list, &control->orders);
+		control->nr_orders++;
+		worker->batch[k] = NULL;
+	}
+	if (control->nr_orders)		/* somebody may have waited for a region of ours */
+		kick__f(control);
+	spin_unlock(&control->lock);
+	for (k = 0; k < nr; k++)
+		if (worker->batch[k])
+			order_end(control, worker->batch[k]);
+}
+
+/* Once more, when what was on its way to be free is free. */
+static void try_again(struct terrace *tr, struct tr_order **batch, u32 nr)
+{
+	struct tr_order *again[TR_ORDER_MOST];
+	u32 k, n = 0;
+
+	for (k = 0; k < nr; k++)
+		if (batch[k]->result.status == TERRACE_RESULT_NO_ROOM && !batch[k]->again)
+			again[n++] = batch[k];
+	if (!n)
+		return;
+	tr_janitor_kick(tr);	/* a shelf may be worth emptying, and nobody writes */
+	if (!tr_frees_pending(tr))
+		return;
+	tr_frees_wait(tr);
+	tr_orders_run(tr, again, n);
+}
+
 /* The janitor is busy with its region, or the cleaning of a shelf is. */
 static void wait_for_region(struct tr_control *control, struct tr_order *order)
 {
-	while (order->ask.flags & TERRACE_MOVE_WAIT && order->result.error == -EBUSY &&
-	       !READ_ONCE(control->paused)) {
+	while (order->ask.flags & TERRACE_MOVE_WAIT && order->result.error == -EBUSY && !order->again) {
 		if (READ_ONCE(order->cancelled)) {
 			cancelled(order);
 			return;
 		}
+		order->again = READ_ONCE(control->tr->orders_held);
+		if (order->again)
+			return;
 		msleep(BUSY_MS);
 		tr_orders_run(control->tr, &order, 1);
 	}
@@ -181,8 +263,12 @@ static void worker_fn(struct work_struct *work)
 	u32 k;
 
 	/* A suspended volume keeps its orders for later. */
-	while (worker - control->worker < at_work(control) && !READ_ONCE(control->paused) &&
-	       take_batch(control, worker)) {
+	while (worker - control->worker < at_work(control) && !READ_ONCE(tr->orders_held)) {
+		if (!take_batch(control, worker)) {
+			if (!watch(control))
+				break;
+			continue;
+		}
 		atomic_inc(&tr->orders_at_work);
 		tr_orders_run(tr, worker->batch, worker->nr);
 		try_again(tr, worker->batch, worker->nr);

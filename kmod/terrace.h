@@ -61,6 +61,7 @@
 
 struct terrace;
 struct tr_region;
+struct tr_order;
 
 /* --- regions (region.c load.c) --------------------------------------------------- */
 
@@ -326,9 +327,10 @@ void tr_control_resume(struct terrace *tr);
  * Writes all that lives on a closed shelf elsewhere (clean.c), so that it is
  * free after the next commit. Blocks moved, or -ENOSPC, -ENOMEM, -ENOENT
  * (nothing lives on it), -ETXTBSY (it is open), -EBUSY (somebody is at work on a
- * region that has blocks there). Sleeps.
+ * region that has blocks there). @order: for this one, which may be told to stop and hears
+ * of what cannot be read; NULL: none. Sleeps.
  */
-s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk);
+s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_order *order);
 /* Is the volume larger than its drives? Then the janitor packs. */
 bool tr_overcommitted(const struct terrace *tr);
 /* Packs what lies loose on it (pack_shelf.c). Blocks that are packed now, or an error likewise; 0:
@@ -546,6 +548,7 @@ struct terrace {
 	void *zeros;			/* TR_MOST_UNIT blocks, for padding */
 
 	atomic_t orders_at_work;	/* batches: they hold regions and room */
+	bool orders_held;		/* from presuspend to resume: clients' orders do not begin */
 	atomic64_t orders_ended;	/* batches */
 	atomic64_t next_pack;		/* id of the next pack */
 	struct tr_control *control;	/* NULL: it could not be made; RCU */

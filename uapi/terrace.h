@@ -57,8 +57,10 @@
  * were given. A region that the janitor, or the cleaning of a shelf, is busy
  * with: EBUSY. Flags: WAIT lets the order wait for it instead; ADVISE has all of
  * it done but the writing, the result telling what it would move; IDLE yields to
- * all user I/O. How many orders read or write a tier at the same time is limited,
- * by the tunable orders_tierN.
+ * all user I/O: the order begins when for some milliseconds none has come, but one
+ * such order a second begins in any case; and between its pieces it waits for the
+ * same, for some dozens of milliseconds at most. How many orders read or write a
+ * tier at the same time is limited, by the tunable orders_tierN.
  *
  * BATCHES. TERRACE_IOC_SUBMIT takes struct terrace_submit: a pointer to an
  * array of orders, copied before the call returns. All are checked first: one
@@ -89,7 +91,8 @@
  *             there (error ENOSPC). The old placement holds. Final: to be given
  *             again, best when the event ROOM (0) has come
  *   CANCELLED by TERRACE_IOC_CANCEL (by cookie; 0: all of this file), before it
- *             began or while it waited for a region; what has begun goes on
+ *             began or while it waited for a region; what has begun goes on, but
+ *             for SCRUB and CLEAN, which stop: what `down` says has gone stays so
  *   FAILED    `error` says why: the old placement holds
  * Errors of an order: EINVAL tier, codec, shift or mode that this volume does
  * not have; ENOENT the region (shelf) has nothing to move; ERANGE it is beyond

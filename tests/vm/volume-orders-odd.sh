@@ -10,6 +10,8 @@ PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup
 wrong=()
 order() { said=$(from_ram orders /dev/terrace/vol move "$@") || true; }
 word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<< "$said"; }
+# order_says ERROR ORDER...: it ends with that
+order_says() { local error=$1; shift; order "$@"; [ "$(word error)" = "$error" ]; }
 used() { local u; u=$(vol_tier 0 used); echo "${u%/*}"; }
 # hopes TEXT CMD...: what is not so is told at the end
 hopes() {
@@ -69,8 +71,21 @@ sleep 0.5
 kill -KILL $left
 hopes "who wants an open shelf cleaned can be killed" gone $left
 
+# what no volume has: found before anything is read
+hopes "no way up from a faster tier" order_says EXDEV 0 append tier_down=1 tier_up=2
+hopes "zstd has 19 levels" order_says EINVAL 0 merge tier_down=1 codec=zstd level=20
+hopes "... which is known before the region is read" [ "$(word read0) $(word read1)" = "0 0" ]
 vol_down
 vol_check
+vol_up read_only
+hopes "orders on a volume that is read-only" order_says EROFS 0 append tier_down=1
+vol_down
+whole=$VOL_TABLE
+VOL_TABLE=${VOL_TABLE/${VOL_DRIVES[1]}/missing}
+vol_up
+hopes "orders to a drive that is missing" order_says ENODEV 0 append tier_down=1
+vol_down
+VOL_TABLE=$whole
 vol_up stream_kb=0
 # advice of cleaning a closed shelf
 hopes "malformed orders are refused" from_ram orders /dev/terrace/vol bad
@@ -122,8 +137,36 @@ sleep 0.5
 kill -KILL $left
 said=
 hopes "who waits for a region can be killed" gone $left
+said=$(from_ram orders /dev/terrace/other move 0 raise up=0-9 || true)
+hopes "who does not wait is told" [ "$(word error)" = EBUSY ]
+# who waits when the volume is suspended goes on when it is resumed
+from_ram orders /dev/terrace/other move 0 raise up=0-9 flags=1 > /dev/shm/waited &
+waiter=$!
+sleep 0.5
+dmsetup suspend --noudevsync other &
+suspender=$!
+sleep 0.5
 drive slow2 release
+wait $suspender
+dmsetup resume --noudevsync --noudevrules other
 wait "$cleaner" || die "cleaning: $(cat /dev/shm/cleaned)"
+wait $waiter || true
+said=$(cat /dev/shm/waited)
+hopes "a suspend does not end the wait for a region" [ "$(word status) $(word up)" = "done 10" ]
+
+# one flush for a batch: if it fails, those fail that wrote there
+dmsetup message other 0 set commit_ms=60000
+dmsetup message other 0 set orders_tier0=1
+dmsetup message other 0 set orders_tier1=1
+dd if=/dev/shm/new of=/dev/mapper/other bs=4k seek=1024 oflag=direct status=none
+dmsetup message other 0 commit
+drive slow2 error add flush 0 0 count=1
+from_ram orders /dev/terrace/other moves 0 drop + 1 append tier_down=1 > /dev/shm/both || true
+drive slow2 error clear
+said=$(tail -1 /dev/shm/both)
+hopes "a failed flush ends an order that wrote there" [ "$(word error)" = EIO ]
+said=$(head -1 /dev/shm/both)
+hopes "... and none that did not" [ "$(word status) $(word dropped)" = "done 10" ]
 dmr other
 vol_check
 [ ${#wrong[@]} = 0 ] || die "not so: $(printf '%s; ' "${wrong[@]}")"
