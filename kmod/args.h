@@ -28,6 +28,7 @@ enum tr_tune_id {
 	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */
 	TR_TUNE_SLOW_SAMPLE,	/* … of so many reads that a slow tier serves */
 	TR_TUNE_AVOID_TIERS,	/* bits: nothing new goes there as long as others have room */
+	TR_TUNE_SCRUB_MB,	/* MB per second that scrubs read, 0: no limit */
 	TR_TUNE_ORDERS_TIER0,	/* orders that read or write tier 0 at once; the others follow */
 	TR_TUNE_ORDERS_TIER1,
 	TR_TUNE_ORDERS_TIER2,

@@ -552,6 +552,8 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 
 	result_begin(order);
 	err = possible(tr, order);
+	if (!err && order->ask.mode == TERRACE_MOVE_SCRUB)
+		tr_scrub_wait(tr, order);
 	if (!err && tr_order_stops(tr, order))
 		err = tr_order_stopped(order);
 	if (!err && order->ask.mode == TERRACE_MOVE_CLEAN)
@@ -616,6 +618,8 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		order[k]->again = false;
 		if (order[k]->ask.flags & TERRACE_MOVE_IDLE)
 			order[k]->seen = tr_user_ios(tr);
+		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB && !order[k]->ask.tier_down)
+			tr_scrub_wait(tr, order[k]);
 	}
 	tr_reserve_wait(tr);		/* while no region is pinned */
 	for (k = 0; k < nr; k++)

@@ -1,72 +1,157 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SCRUB: is all of a region that lies on slow tiers still readable? What lives in
- * packs is read, its checksums verified, and decoded. Blocks loose on shelves, or at
- * home, have no checksum: for them it is whether the drive can read them.
+ * packs is read, its checksums verified, and decoded; so are the packs' headers, and the
+ * copies of these. Blocks loose on shelves, or at home, have no checksum: for them it is
+ * whether the drive can read them.
  *
  * And of a shelf: is its owner table, which says whose the loose blocks on it are if the
  * map is lost, as it was written? A shelf that is open, or was when the power went, has
- * none, or only parts of one: no damage, its owner blocks serve (shelf.c).
+ * none, or only parts of one: no damage, its owner blocks serve (shelf.c). So these are looked
+ * for, once it is closed, and it is told of those that are not as they were written.
  *
  * Nothing is changed. A block that is moved or written meanwhile is read where it
- * was, which tells as much of the drive.
+ * was, which tells as much of the drive. So it can be stopped between two pieces: when it is
+ * cancelled; when the volume is about to be suspended, and then begins anew after that; when
+ * too many reads have failed, each of which may have taken its drive half a minute.
+ *
+ * The limit (tunable scrub_mb): a scrub waits before it begins, while it holds nothing, until all
+ * that those before it have read has had its time. So they are faster than that by a region.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "order_state.h"
+#include "sense.h"
 
-static void forget_block(void *context, u32 i, const void *data)
+#define STEP_US		20000	/* between two looks whether to stop */
+#define SCAN_BLOCKS	32	/* read at once in search of owner blocks */
+
+struct scrub {
+	struct terrace *tr;
+	struct tr_order *order;
+	struct tr_order_state *s;
+	struct tr_order_area *area;
+	u32 failed;		/* reads */
+	bool damaged;		/* a pack is, even if each block can be read */
+};
+
+static bool goes_on(const struct scrub *scrub)
 {
+	return !tr_order_stops(scrub->tr, scrub->order) &&
+	       !tr_gave_up_reading(scrub->tr, scrub->failed);
 }
 
-/* Reads what lives in the pack; how many blocks of it cannot be read. */
-static u32 scrub_pack(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
-		      const struct tr_pack_ref *ref, struct tr_unpacker *unpacker)
+void tr_scrub_wait(struct terrace *tr, const struct tr_order *order)
 {
-	struct terrace_result *result = &order->result;
-	u64 mask[TR_LEAF_WORDS] = {};
-	u32 i, bad, nr = 0;
+	u64 now, until;
+
+	while (tr_tune(tr, TR_TUNE_SCRUB_MB) && !tr_order_stops(tr, order)) {
+		now = ktime_get_ns();
+		until = READ_ONCE(tr->scrub_until);
+		if (now >= until)
+			return;
+		/* In steps: it may be told to stop, or the limit to be another. */
+		fsleep(min_t(u64, div_u64(until - now, NSEC_PER_USEC) + 1, STEP_US));
+	}
+}
+
+/* Scrubs may go on when all that they have read has had its time. */
+static void spent(struct terrace *tr, const struct terrace_result *result)
+{
+	u32 mb = tr_tune(tr, TR_TUNE_SCRUB_MB), t;
+	u64 bytes = 0;
+
+	for (t = 0; t < tr->nr_tiers; t++)
+		bytes += result->read_bytes[t];
+	if (!mb)
+		return;
+	spin_lock(&tr->flight_lock);
+	WRITE_ONCE(tr->scrub_until, max(tr->scrub_until, ktime_get_ns()) + div_u64(bytes * 1000, mb));
+	spin_unlock(&tr->flight_lock);
+}
+
+static void bad_header(struct scrub *scrub, const struct tr_pack_ref *ref, u64 place, int err)
+{
+	scrub->damaged = true;
+	scrub->failed += err != -EBADMSG;
+	tr_event(scrub->tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(place), ref->region, ref->id);
+	DMERR_LIMIT("%s: header of pack %llu of region %llu at tier %u block %llu is bad (%d)",
+		    scrub->tr->name, ref->id, ref->region, tr_place_tier(place), tr_place_index(place), err);
+}
+
+/* One of the two is enough for reads, if it is not in memory: so each is looked at by itself. */
+static void scrub_headers(struct scrub *scrub, const struct tr_pack_ref *ref)
+{
+	u64 *read = scrub->order->result.read_bytes;
+	int err = tr_index_verify(scrub->tr, ref, false);
+
+	read[tr_place_tier(ref->place)] += min_t(u32, ref->blocks, TERRACE_PACK_HEADER_BLOCKS) * TERRACE_BLOCK_BYTES;
+	if (err && tr_order_has_pack(scrub->s, ref->id))
+		bad_header(scrub, ref, ref->place, err);
+	if (ref->index_place == TR_NO_PLACE)
+		return;
+	err = tr_index_verify(scrub->tr, ref, true);
+	read[tr_place_tier(ref->index_place)] += ref->index_blocks * TERRACE_BLOCK_BYTES;
+	if (err && tr_order_has_pack(scrub->s, ref->id))
+		bad_header(scrub, ref, ref->index_place, err);
+}
+
+/* Reads what lives in the pack. */
+static void scrub_pack(struct scrub *scrub, const struct tr_pack_ref *ref)
+{
+	struct terrace_result *result = &scrub->order->result;
+	u64 mask[TR_LEAF_WORDS] = {}, lost[TR_LEAF_WORDS] = {};
+	u32 i;
 	int err;
 
 	for (i = 0; i < BLOCKS; i++)
-		if (s->pack[i] == ref->id)
+		if (scrub->s->pack[i] == ref->id)
 			tr_bit_set(mask, i);
-	/* Again and again behind each bad block. */
-	while (!tr_bits_none(mask)) {
-		err = tr_unpack_drive(tr, ref, mask, unpacker, forget_block, NULL, &bad);
-		if (!err)
-			break;
-		if (err != -ESTALE && !nr++ && !result->unreadable)
-			result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + bad;
-		bitmap_clear((unsigned long *)mask, 0, bad + 1);
-	}
-	result->read_bytes[tr_place_tier(ref->place)] += ref->blocks * TERRACE_BLOCK_BYTES;
-	return nr;
+	if (tr_bits_none(mask))
+		return;
+	if (!scrub->tr->tier[tr_place_tier(ref->place)].missing)
+		scrub_headers(scrub, ref);
+	err = tr_order_read_pack(scrub->tr, scrub->s, ref, true, scrub->area, mask, lost, result);
+	scrub->damaged |= err;
+	if (err == -EINTR)
+		scrub->failed = ~0u;	/* that is too many */
+	if (tr_bits_none(lost))
+		return;
+	if (result->bad_block == ~0ull)
+		result->bad_block = (scrub->order->ask.region << TERRACE_REGION_SHIFT) +
+				    find_first_bit((const unsigned long *)lost, BLOCKS);
+	result->unreadable += tr_bits_count(lost);
 }
 
-/* Blocks [@i, +@n) lie together at @place. How many of them cannot be read. */
-static u32 scrub_run(struct terrace *tr, struct tr_order *order, u64 place, u32 i, u32 n, void *buf)
+/* Blocks [@i, +@n) lie together at @place. */
+static void scrub_run(struct scrub *scrub, u64 place, u32 i, u32 n)
 {
-	struct terrace_result *result = &order->result;
+	struct terrace *tr = scrub->tr;
+	struct terrace_result *result = &scrub->order->result;
+	u64 first = (scrub->order->ask.region << TERRACE_REGION_SHIFT) + i;
 	struct tr_tier *tier = tier_of(tr, place);
 	sector_t sector = tier->data_sector + tr_place_index(place) * TERRACE_BLOCK_SECTORS;
-	u32 k, bad = 0;
+	void *buf = scrub->area->data;
+	u32 k;
 
-	result->read_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
-	if (!tier->missing && !tr_rw(tier->bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ))
-		return 0;
-	for (k = 0; k < n; k++) {
-		if (!tier->missing && !tr_rw(tier->bdev, sector + k * TERRACE_BLOCK_SECTORS, buf,
-					     TERRACE_BLOCK_BYTES, REQ_OP_READ))
-			continue;
-		if (result->bad_block == ~0ull)
-			result->bad_block = (order->ask.region << TERRACE_REGION_SHIFT) + i + k;
-		DMERR_LIMIT("%s: block %llu at tier %u block %llu cannot be read", tr->name,
-			    (order->ask.region << TERRACE_REGION_SHIFT) + i + k, tier->number,
-			    tr_place_index(place) + k);
-		bad++;
+	if (!tier->missing && !tr_rw(tier->bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ)) {
+		result->read_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
+		return;
 	}
-	return bad;
+	for (k = 0; k < n && goes_on(scrub); k++) {
+		if (!tier->missing && !tr_rw(tier->bdev, sector + k * TERRACE_BLOCK_SECTORS, buf,
+					     TERRACE_BLOCK_BYTES, REQ_OP_READ)) {
+			result->read_bytes[tier->number] += TERRACE_BLOCK_BYTES;
+			continue;
+		}
+		if (result->bad_block == ~0ull)
+			result->bad_block = first + k;
+		result->unreadable++;
+		scrub->failed++;
+		DMERR_LIMIT("%s: block %llu at tier %u block %llu cannot be read", tr->name, first + k,
+			    tier->number, tr_place_index(place) + k);
+	}
 }
 
 static bool is_slow(struct terrace *tr, u64 place)
@@ -74,49 +159,65 @@ static bool is_slow(struct terrace *tr, u64 place)
 	return place != TR_NO_PLACE && tier_of(tr, place)->kind != TERRACE_KIND_SLOTS;
 }
 
-static u32 scrub_places(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
+static void scrub_places(struct scrub *scrub)
 {
-	struct tr_order_area *area;
-	u32 i, n, tiers = 0, bad = 0;
+	const struct tr_order_state *s = scrub->s;
+	u32 i, n;
 
-	for (i = 0; i < BLOCKS; i++)
-		if (is_slow(tr, s->place[i]))
-			tiers |= BIT(tr_place_tier(s->place[i]));
-	if (!tiers)
-		return 0;
-	tr_flight_enter(tr, tiers);
-	area = tr_order_area_get(tr);
-	for (i = 0; area && i < BLOCKS; i += n) {
+	for (i = 0; i < BLOCKS && goes_on(scrub); i += n) {
 		n = 1;
-		if (!is_slow(tr, s->place[i]))
+		if (!is_slow(scrub->tr, s->place[i]))
 			continue;
 		while (i + n < BLOCKS && s->place[i + n] == tr_place_add(s->place[i], n))
 			n++;
-		bad += scrub_run(tr, order, s->place[i], i, n, area->data);
+		scrub_run(scrub, s->place[i], i, n);
 	}
-	tr_order_area_put(tr, area);
-	tr_flight_leave(tr, tiers);
-	return bad;
+}
+
+static u32 tiers_of(struct terrace *tr, const struct tr_order_state *s)
+{
+	u32 i, k, tiers = 0;
+
+	for (k = 0; k < s->nr_refs; k++)
+		tiers |= BIT(tr_place_tier(s->ref[k].place));
+	for (i = 0; i < BLOCKS; i++)
+		if (is_slow(tr, s->place[i]))
+			tiers |= BIT(tr_place_tier(s->place[i]));
+	return tiers;
 }
 
 int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s)
 {
 	struct terrace_result *result = &order->result;
-	struct tr_unpacker *unpacker;
+	struct scrub scrub = { .tr = tr, .order = order, .s = s };
 	u32 k, tiers;
 
 	tr_order_snapshot(s);
 	result->packs = s->nr_refs;
-	for (k = 0; k < s->nr_refs; k++) {
-		tiers = BIT(tr_place_tier(s->ref[k].place));
-		tr_flight_enter(tr, tiers);
-		unpacker = tr_unpacker_get(tr);
-		result->unreadable += scrub_pack(tr, order, s, &s->ref[k], unpacker);
-		tr_unpacker_put(tr, unpacker);
-		tr_flight_leave(tr, tiers);
+	tiers = tiers_of(tr, s);
+	if (!tiers)
+		return 0;
+	tr_flight_enter(tr, tiers);
+	scrub.area = tr_order_area_get(tr);
+	for (k = 0; scrub.area && k < s->nr_refs && goes_on(&scrub); k++) {
+		tr_order_idle(tr, order);
+		scrub_pack(&scrub, &s->ref[k]);
 	}
-	result->unreadable += scrub_places(tr, order, s);
-	return result->unreadable ? -EIO : 0;
+	if (scrub.area)
+		scrub_places(&scrub);
+	tr_order_area_put(tr, scrub.area);
+	tr_flight_leave(tr, tiers);
+	spent(tr, result);
+	if (!scrub.area)
+		return -ENOMEM;
+	if (tr_order_stops(tr, order))
+		return tr_order_stopped(order);
+	if (result->unreadable)
+		DMERR_LIMIT("%s: %u blocks of region %llu cannot be read, the first is %llu", tr->name,
+			    result->unreadable, order->ask.region, result->bad_block);
+	if (tr_gave_up_reading(tr, scrub.failed))
+		return -EINTR;
+	return result->unreadable || scrub.damaged ? -EIO : 0;
 }
 
 /* --- shelves ------------------------------------------------------------------------ */
@@ -137,19 +238,55 @@ static int scrub_table_block(struct terrace *tr, struct tr_tier *tier, u64 index
 	return err ? -EIO : 0;
 }
 
+static bool is_closed(struct tr_tier *tier, u32 chunk)
+{
+	bool closed;
+
+	spin_lock_irq(&tier->lock);
+	closed = tier->chunks[chunk].used && !tr_shelf_is_open__f(tier, chunk);
+	spin_unlock_irq(&tier->lock);
+	return closed;
+}
+
+static void scrub_owners(struct terrace *tr, struct tr_order *order, struct tr_tier *tier, void *buf)
+{
+	u64 first = order->ask.region << TERRACE_CHUNK_SHIFT, place;
+	u32 at, k, n, bad = 0, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	struct terrace_result *result = &order->result;
+	struct tr_owners head;
+
+	for (at = 0; at < end && !tr_order_stops(tr, order) && !tr_gave_up_reading(tr, bad); at += n) {
+		n = min_t(u32, SCAN_BLOCKS, end - at);
+		tr_order_idle(tr, order);
+		tr_flight_enter(tr, BIT(tier->number));
+		/* Data that cannot be read are their region's. */
+		tr_read_each(tr, tier->bdev, tier->data_sector + (first + at) * TERRACE_BLOCK_SECTORS,
+			     buf, n, &bad);
+		tr_flight_leave(tr, BIT(tier->number));
+		result->read_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
+		for (k = 0; k < n; k++) {
+			place = tr_place(tier->number, first + at + k);
+			if (tr_owners_decode(buf + k * TERRACE_BLOCK_BYTES, &head, place,
+					     tr->super.volume_uuid) == -EBADMSG && !result->unreadable++)
+				result->bad_block = first + at + k;
+		}
+		tr_give_way();
+	}
+}
+
 int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order)
 {
 	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
 	u64 first = ((order->ask.region + 1) << TERRACE_CHUNK_SHIFT) - TERRACE_TABLE_BLOCKS;
 	struct terrace_result *result = &order->result;
-	void *buf = kvmalloc(2 * TERRACE_BLOCK_BYTES, GFP_NOIO);
+	void *buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	u32 k, absent = 0;
 
 	static_assert(TERRACE_TABLE_OWNERS * sizeof(u64) <= TERRACE_BLOCK_BYTES);
 	if (!buf)
 		return -ENOMEM;
 	tr_flight_enter(tr, BIT(tier->number));
-	for (k = 0; k < TERRACE_TABLE_BLOCKS; k++) {
+	for (k = 0; k < TERRACE_TABLE_BLOCKS && !tr_order_stops(tr, order); k++) {
 		int err = scrub_table_block(tr, tier, first + k, buf, buf + TERRACE_BLOCK_BYTES);
 
 		absent += err == -ENOENT;
@@ -157,11 +294,16 @@ int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order)
 			result->bad_block = first + k;
 	}
 	tr_flight_leave(tr, BIT(tier->number));
+	result->read_bytes[tier->number] = k * TERRACE_BLOCK_BYTES;
+	if (absent && !result->unreadable && is_closed(tier, order->ask.region))
+		scrub_owners(tr, order, tier, buf);
 	kvfree(buf);
-	result->read_bytes[tier->number] = TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES;
+	spent(tr, result);
+	if (tr_order_stops(tr, order))
+		return tr_order_stopped(order);
 	if (!result->unreadable)
 		return absent ? -ENOENT : 0;
-	DMERR_LIMIT("%s: owner table of shelf %llu of tier %u: %u blocks are bad, the first is block %llu",
+	DMERR_LIMIT("%s: owners of shelf %llu of tier %u: %u blocks of them are bad, the first is block %llu",
 		    tr->name, order->ask.region, tier->number, result->unreadable, result->bad_block);
 	return -EIO;
 }

@@ -156,6 +156,18 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 	return err ? ERR_PTR(err) : index;
 }
 
+int tr_index_verify(struct terrace *tr, const struct tr_pack_ref *ref, bool copy)
+{
+	u64 place = copy ? ref->index_place : ref->place;
+	u32 blocks = copy ? ref->index_blocks : min_t(u32, ref->blocks, TERRACE_PACK_HEADER_BLOCKS);
+	void *buf = tr_page_get(tr);
+	struct tr_pack_head head;
+	int err = read_header(tr, ref, place, blocks, buf, &head);
+
+	tr_page_put(tr, buf);
+	return err;
+}
+
 bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec)
 {
 	struct tr_packing *packing = tr->packing;

@@ -77,6 +77,10 @@ struct tr_index {
 
 /* The index of @ref, read if need be. Sleeps; -EIO, -EBADMSG. */
 struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref);
+/* Is the pack's header as it was written, on its shelf, or its @copy? 0, -EIO, -EBADMSG …
+ * Only the drive is asked.
+ */
+int tr_index_verify(struct terrace *tr, const struct tr_pack_ref *ref, bool copy);
 /* The same if it is in memory, or NULL. Never sleeps. */
 struct tr_index *tr_index_find(struct terrace *tr, u64 id);
 void tr_index_put(struct terrace *tr, struct tr_index *index);

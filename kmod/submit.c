@@ -122,9 +122,10 @@ static bool is_behind__f(const struct tr_control *control, const struct tr_order
 }
 
 /* By itself: between two of them there may be much to wait for. */
-static bool goes_alone(const struct terrace_move *ask)
+static bool goes_alone(const struct terrace *tr, const struct terrace_move *ask)
 {
-	return ask->flags & TERRACE_MOVE_IDLE;
+	return ask->flags & TERRACE_MOVE_IDLE ||
+	       (ask->mode == TERRACE_MOVE_SCRUB && tr_tune(tr, TR_TUNE_SCRUB_MB));
 }
 
 /* Its share of what is there: the others shall have work as well. But what takes
@@ -139,7 +140,7 @@ static bool take_batch(struct tr_control *control, struct tr_order_worker *worke
 	spin_lock(&control->lock);
 	most = clamp(control->nr_orders / at_work(control), 1u, (u32)TR_ORDER_BATCH);
 	list_for_each_entry_safe(order, next, &control->orders, list) {
-		bool alone = goes_alone(&order->ask);
+		bool alone = goes_alone(control->tr, &order->ask);
 
 		if (is_taken__f(control, &order->ask) || (idle && is_behind__f(control, order)))
 			continue;

@@ -571,7 +571,8 @@ struct terrace {
 	struct work_struct sweep_work;		/* home.c */
 	struct delayed_work trim_work;
 	void *move_area;		/* move.c: kept for the next; xchg */
-	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas */
+	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas; scrub_until */
+	u64 scrub_until;		/* then scrubs may read again (order_scrub.c) */
 	wait_queue_head_t flight_wait;
 	struct list_head order_areas;	/* idle */
 	struct work_struct checkpoint_work;

@@ -26,6 +26,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },
 	[TR_TUNE_SLOW_SAMPLE]	= { "slow_sample", 1, 65536, 1 },
 	[TR_TUNE_AVOID_TIERS]	= { "avoid_tiers", 0, 255, 0 },
+	[TR_TUNE_SCRUB_MB]	= { "scrub_mb", 0, 1 << 20, 100 },
 	[TR_TUNE_ORDERS_TIER0]	= { "orders_tier0", 1, 8, 2 },
 	[TR_TUNE_ORDERS_TIER1]	= { "orders_tier1", 1, 8, 2 },
 	[TR_TUNE_ORDERS_TIER2]	= { "orders_tier2", 1, 8, 2 },

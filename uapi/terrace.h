@@ -35,12 +35,18 @@
  *           the shelf is open, and orders with WAIT do not wait for its end.
  *   DROP    gives clean slots back: those of the blocks not in `up`. No data
  *           are read or written. codec, level, shift and tiers are not used.
- *   SCRUB   reads and verifies the region's packs, reads its blocks that are
- *           loose on shelves or at home, and changes nothing. With tier_down
+ *   SCRUB   reads and verifies the region's packs, their headers and the copies
+ *           of these, reads its blocks that are loose on shelves or at home, and
+ *           changes nothing. `up` is empty, there is no ADVISE. PARTLY and EIO:
+ *           `unreadable` blocks cannot be read; if that is 0, each can, but a
+ *           pack is damaged, and a MERGE would write it anew. FAILED and EIO: so
+ *           many reads failed that it has given up. With tier_down
  *           (of shelves, not 0) `region` is the number of a shelf there, and
  *           its owner table is verified: EIO, `unreadable` blocks of it are
  *           bad, `bad_block` is the first, a block of the tier; ENOENT: the
- *           shelf has none, as while it is open.
+ *           shelf has none, as while it is open; if it is not, its owner blocks
+ *           are verified in the table's place. All scrubs together read no
+ *           faster than the tunable scrub_mb says.
  * What is not used is zero. codec, level and shift say how the pack that is
  * written is compressed: level 0 is the codec's default, shift 0, 2 or 4 means
  * clusters of 1, 4 or 16 blocks. `warm` says which blocks of a cluster come

@@ -4,9 +4,9 @@
  * checksums, reads what is loose on shelves or at home, verifies the owner tables of
  * shelves; changes nothing.
  *
- * With --limit one order is under way at a time, and each waits until those before it,
- * by what they were to read, have had their time: so it is never faster than that, by
- * more than a region.
+ * The kernel has a limit of its own, the tunable scrub_mb.
+ * With --limit one order is under way at a time, and each waits until what those before it
+ * have read has had its time: so it is never faster than that, by more than a region.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,13 +33,14 @@ struct scrub {
 	u64 next, have;		/* region[] begins at next - have … */
 	u32 at;
 	u64 packs, blocks;
+	u64 damaged;		/* regions that lose nothing by it yet */
 	struct ctl_tier tiers[TERRACE_MAX_TIERS];
 	u32 nr_tiers, tier;	/* whose shelves come next … */
 	u64 shelf;
 	u64 first_table;	/* cookie of the first of these orders, 0: none yet */
 	u64 tables, bad_tables;
 	u64 limit;		/* bytes per second, 0: none */
-	u64 free_at;		/* … then the next order may be given: nanoseconds */
+	u64 began, free_at;	/* the last order; when the next may be given: nanoseconds */
 	struct json_object *bad;	/* NULL: as text */
 };
 
@@ -76,18 +77,6 @@ static bool has_loose(const struct terrace_region *region)
 	return false;
 }
 
-/* What a scrub of it makes the drives read: packs as a whole. */
-static u64 bytes_of(const struct terrace_region *region)
-{
-	u64 blocks = 0;
-
-	for (u32 k = 0; k < 8; k++)
-		blocks += region->pack_blocks[k];
-	for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
-		blocks += (u64)__builtin_popcountll(region->present[w] & ~region->fast[w]);
-	return blocks * TERRACE_BLOCK_BYTES;
-}
-
 static u64 now_ns(void)
 {
 	struct timespec now;
@@ -96,20 +85,29 @@ static u64 now_ns(void)
 	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
 }
 
-static void pace(struct scrub *s, u64 bytes)
+/* Until what has been read so far has had its time. */
+static void pace(struct scrub *s)
 {
 	const struct timespec step = { .tv_nsec = 50000000 };
 	u64 now = now_ns();
 
-	if (!s->limit)
-		return;
-	while (now < s->free_at && !interrupt_seen()) {
+	while (s->limit && now < s->free_at && !interrupt_seen()) {
 		struct timespec rest = { .tv_nsec = (long)(s->free_at - now) };
 
 		nanosleep(s->free_at - now < (u64)step.tv_nsec ? &rest : &step, NULL);
 		now = now_ns();
 	}
-	s->free_at = (now > s->free_at ? now : s->free_at) + bytes * 1000 / (s->limit / 1000000);
+	s->began = now;
+}
+
+static void spent(struct scrub *s, const struct terrace_result *result)
+{
+	u64 bytes = 0;
+
+	for (u32 t = 0; t < TERRACE_MAX_RESULT_TIERS; t++)
+		bytes += result->read_bytes[t];
+	if (s->limit)
+		s->free_at = s->began + bytes * 1000 / (s->limit / 1000000);
 }
 
 /* How many tables a tier may have, that an order can name. */
@@ -128,7 +126,7 @@ static int next_table(struct scrub *s, struct terrace_move *move)
 	for (; s->tier < s->nr_tiers; s->tier++, s->shelf = 0) {
 		if (s->shelf == nr_tables(s, s->tier))
 			continue;
-		pace(s, TERRACE_TABLE_BLOCKS * TERRACE_BLOCK_BYTES);
+		pace(s);
 		*move = (struct terrace_move){
 			.region = s->shelf++, .tier_down = s->tier, .mode = TERRACE_MOVE_SCRUB,
 		};
@@ -160,7 +158,7 @@ static int next_order(void *ctx, struct terrace_move *move)
 			s->packs += region->nr_packs;
 			for (u32 w = 0; w < TERRACE_REGION_WORDS; w++)
 				s->blocks += (u64)__builtin_popcountll(region->packed[w]);
-			pace(s, bytes_of(region));
+			pace(s);
 			*move = (struct terrace_move){
 				.region = region->region, .mode = TERRACE_MOVE_SCRUB,
 				.flags = TERRACE_MOVE_WAIT,	/* the janitor may be at it */
@@ -184,7 +182,7 @@ static void table_ended(struct scrub *s, const struct terrace_result *result)
 	if (!result->error || result->error == -ENOENT)
 		return;
 	s->bad_tables++;
-	ctl_error("shelf %llu of tier %u: its owner table %s", (unsigned long long)result->region, tier,
+	ctl_error("shelf %llu of tier %u: its owner table, or what stands for it, %s", (unsigned long long)result->region, tier,
 		  result->unreadable ? "is damaged" : orders_strerror(result->error));
 }
 
@@ -193,13 +191,23 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 	struct scrub *s = ctx;
 	struct json_object *o;
 
+	spent(s, result);
 	if (s->first_table && result->cookie >= s->first_table) {
 		table_ended(s, result);
 		return;
 	}
 	tally_add(&s->tally, result);
-	if (!result->unreadable)
+	if (result->error == -EIO && result->status == TERRACE_RESULT_FAILED)
+		ctl_error("region %llu: so many reads failed that the rest of it was not tried",
+			  (unsigned long long)result->region);
+	if (result->error != -EIO)
 		return;
+	s->damaged += !result->unreadable;
+	if (!s->bad && !result->unreadable) {
+		printf("region %llu: a pack is damaged, but all its blocks can still be read: the kernel log says where\n",
+		       (unsigned long long)result->region);
+		return;
+	}
 	if (!s->bad) {
 		printf("region %llu: %u blocks cannot be read; the first is block %llu\n",
 		       (unsigned long long)result->region, result->unreadable,
@@ -209,7 +217,8 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 	o = json_object_new_object();
 	json_object_object_add(o, "region", json_object_new_uint64(result->region));
 	json_object_object_add(o, "unreadable", json_object_new_uint64(result->unreadable));
-	json_object_object_add(o, "first_block", json_object_new_uint64(result->bad_block));
+	if (result->unreadable)
+		json_object_object_add(o, "first_block", json_object_new_uint64(result->bad_block));
 	json_object_array_add(s->bad, o);
 }
 
@@ -239,7 +248,7 @@ static int report(struct scrub *s, int err)
 		       (unsigned long long)s->tally.unreadable, (unsigned long long)(s->tables + s->bad_tables),
 		       (unsigned long long)s->bad_tables);
 	}
-	return err || s->tally.failed || s->tally.unreadable || s->bad_tables ? CTL_PROBLEM : CTL_OK;
+	return err || s->tally.failed || s->tally.unreadable || s->damaged || s->bad_tables ? CTL_PROBLEM : CTL_OK;
 }
 
 static int scrub_volume(const struct dm_volume *v, u64 limit, bool json)
@@ -274,7 +283,8 @@ static const char scrub_help[] =
 "checksum: terracectl check judges the metadata, reading the device (dd) finds\n"
 "media errors. Ctrl-C stops.\n"
 "\n"
-"  --limit MB  read no more than MB megabytes per second\n"
+"  --limit MB  read no more than MB megabytes per second; the volume's tunable\n"
+"              scrub_mb holds as well\n"
 "  --json      as JSON\n"
 "  --help      this text\n"
 "\n"
