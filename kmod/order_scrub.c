@@ -303,7 +303,8 @@ int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order)
 		return tr_order_stopped(order);
 	if (!result->unreadable)
 		return absent ? -ENOENT : 0;
-	DMERR_LIMIT("%s: owners of shelf %llu of tier %u: %u blocks of them are bad, the first is block %llu",
-		    tr->name, order->ask.region, tier->number, result->unreadable, result->bad_block);
+	DMERR_LIMIT("%s: owner %s of shelf %llu of tier %u: %u blocks are bad, the first is block %llu",
+		    tr->name, result->bad_block < first ? "blocks" : "table", order->ask.region,
+		    tier->number, result->unreadable, result->bad_block);
 	return -EIO;
 }

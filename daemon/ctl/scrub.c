@@ -172,6 +172,9 @@ static int next_order(void *ctx, struct terrace_move *move)
 static void table_ended(struct scrub *s, const struct terrace_result *result)
 {
 	u64 nth = result->cookie - s->first_table;
+	/* The table is the end of the shelf; who has none has owner blocks. */
+	bool in_table = !result->unreadable ||
+			result->bad_block % TERRACE_CHUNK_BLOCKS >= TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
 	u32 tier = 0;
 
 	while (tier < s->nr_tiers && nth >= nr_tables(s, tier))
@@ -182,8 +185,9 @@ static void table_ended(struct scrub *s, const struct terrace_result *result)
 	if (!result->error || result->error == -ENOENT)
 		return;
 	s->bad_tables++;
-	ctl_error("shelf %llu of tier %u: its owner table, or what stands for it, %s", (unsigned long long)result->region, tier,
-		  result->unreadable ? "is damaged" : orders_strerror(result->error));
+	ctl_error("shelf %llu of tier %u: its owner %s %s", (unsigned long long)result->region, tier,
+		  in_table ? "table" : "blocks",
+		  !result->unreadable ? orders_strerror(result->error) : in_table ? "is damaged" : "are damaged");
 }
 
 static void order_ended(void *ctx, const struct terrace_result *result)
