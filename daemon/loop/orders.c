@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "decide/warmest.h"
 #include "loop/engine.h"
 
 #define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
@@ -163,6 +164,29 @@ static void fill_move(const struct engine *e, const struct plan *p, struct terra
 	m->shift = codec->cluster == 16 ? 4 : codec->cluster == 4 ? 2 : 0;
 }
 
+/*
+ * In clusters of several blocks the warmest come first.  What the kernel leaves out, being clean or written
+ * meanwhile, shifts its clusters against these; what is marked is warmer than its neighbours all the same.
+ */
+static void mark_warm(struct engine *e, const struct plan *p, struct terrace_move *m)
+{
+	struct upmask packed = p->fast, banned, warm;
+	struct warmth_region known;
+
+	if (!m->shift || !e->senses || warmth_look(&e->warmth, p->region, true, &known) < 0)
+		return;
+	tails_mask(e->banned, p->region, &banned);
+	for (uint32_t i = 0; i < REGION_BLOCKS; i++)
+		if (upmask_test(&banned, i))
+			known.level[i] = -1;
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++) {
+		packed.bits[w] |= p->mode == TERRACE_MOVE_MERGE ? p->slow.bits[w] : 0;
+		packed.bits[w] &= ~m->up[w];
+	}
+	warmest(&warm, &packed, known.level, p->codec.cluster);
+	memcpy(m->warm, warm.bits, sizeof(m->warm));
+}
+
 static void take_slot(struct engine *e, struct order *o, const struct plan *plan)
 {
 	*o = (struct order){ .cookie = ++e->cookies, .plan = *plan };
@@ -253,6 +277,7 @@ int orders_give(struct engine *e, const struct plan *asked)
 	}
 	take_slot(e, o, plan);
 	fill_move(e, plan, &e->batch[e->batched]);
+	mark_warm(e, plan, &e->batch[e->batched]);
 	e->batch[e->batched++].cookie = o->cookie;
 	debug(e, o->decision);
 	return 0;

@@ -257,6 +257,26 @@ static void a_held_order_is_sampled_once(void **state)
 	sim_remove(s);
 }
 
+/* In clusters of several blocks those with the most heat come first, of each source of it. */
+static void the_warmest_come_first(void **state)
+{
+	(void)state;
+	for (int heat = 0; heat < HEAT_KINDS; heat++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.heat = heat;
+		s->c.tuning.codec.frozen = 0;		/* all is packed in clusters of 16 */
+		sim_open(s);
+		sim_hotspot(s, 30000, 2048, 0.5, 0.7);
+		print_message("%s: %u orders, %u blocks first, %u not\n", heat_kind_name(heat), s->clustered, s->warmed,
+			      s->unwarmed);
+		assert_true(s->clustered > 10);
+		assert_true(s->warmed > (heat == HEAT_LRU ? 0 : 1000));	/* a list says little of what goes down */
+		assert_int_equal(s->unwarmed, 0);
+		sim_remove(s);
+	}
+}
+
 /* Without a sense of blocks the oldest regions go, and nothing comes up. */
 static void a_blind_loop_goes_by_age(void **state)
 {
@@ -752,6 +772,7 @@ int main(void)
 		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
 		cmocka_unit_test(a_held_order_is_sampled_once),
+		cmocka_unit_test(the_warmest_come_first),
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),

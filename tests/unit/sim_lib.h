@@ -55,6 +55,7 @@ struct sim {
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
 	uint32_t submits, most_queued;
+	uint32_t clustered, warmed, unwarmed;	/* orders of several blocks in a cluster; see sim_see_warm() */
 	char log[8192];
 };
 
@@ -212,6 +213,39 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct te
 	return s->gone ? -ENODEV : (int)nr;
 }
 
+/* Counts the blocks that come first in their cluster, and those that should have, being warmer than one that does. */
+static void sim_see_warm(struct sim *s, const struct terrace_move *m)
+{
+	struct warmth_region known;
+	uint32_t cluster[16], nr = 0;
+	struct upmask_input in;
+
+	if (!m->shift)
+		return;
+	s->clustered++;
+	volume_masks(&s->v, m->region, &in);
+	assert_true(warmth_look(&s->e.warmth, m->region, true, &known) >= 0);
+	for (uint32_t i = 0; i <= REGION_BLOCKS; i++) {
+		bool mine = i < REGION_BLOCKS && !(m->up[i / 64] >> i % 64 & 1) &&
+			    (upmask_test(&in.fast, i) || m->mode == TERRACE_MOVE_MERGE);
+
+		if (mine)
+			cluster[nr++] = i;
+		if (nr < 1u << m->shift && i < REGION_BLOCKS)
+			continue;
+		for (uint32_t k = 0; k < nr; k++)
+			for (uint32_t j = 0; j < nr; j++) {
+				bool first = m->warm[cluster[k] / 64] >> cluster[k] % 64 & 1;
+				bool other = m->warm[cluster[j] / 64] >> cluster[j] % 64 & 1;
+
+				s->warmed += first && k == j;
+				s->unwarmed += !first && known.level[cluster[k]] > known.level[cluster[j]] &&
+					       (other || known.level[cluster[k]] == 3);
+			}
+		nr = 0;
+	}
+}
+
 static int sim_submit(struct port *port, struct terrace_move *moves, uint32_t nr)
 {
 	struct sim *s = sim_of(port);
@@ -223,6 +257,8 @@ static int sim_submit(struct port *port, struct terrace_move *moves, uint32_t nr
 		return s->submit_error;
 	if (s->queued + nr > 256)
 		return -EAGAIN;
+	for (uint32_t k = 0; k < nr; k++)
+		sim_see_warm(s, &moves[k]);
 	memcpy(&s->queue[s->queued], moves, nr * sizeof(*moves));
 	s->queued += nr;
 	if (s->queued > s->most_queued)

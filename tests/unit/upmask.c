@@ -5,6 +5,7 @@
 #include "decide/flush.h"
 #include "decide/prng.h"
 #include "decide/upmask.h"
+#include "decide/warmest.h"
 
 /*
  * block   0 fast hot     -> kept (retention)
@@ -147,6 +148,32 @@ static void half_a_run_is_promoted_less_goes_back(void **state)
 	assert_int_equal(flush_decide(&t, 10000, 128), FLUSH_KEEP);
 }
 
+/* By clusters of 4 of what is packed: in each the highest level, whatever the number; where all are alike, nothing. */
+static void the_warmest_of_each_cluster_come_first(void **state)
+{
+	struct upmask packed = { .bits[0] = 0xfff0ull, .bits[15] = 1ull << 63 | 7 }, warm;
+	int8_t level[REGION_BLOCKS];
+
+	(void)state;
+	memset(level, -1, sizeof(level));
+	level[0] = 3;				/* not packed */
+	level[7] = 1;				/* 4 to 7: the last */
+	level[8] = level[9] = level[10] = level[11] = 2;
+	level[12] = 3, level[13] = 2, level[15] = 3;
+	level[1023] = 0;			/* 960, 961, 962, 1023 */
+	warmest(&warm, &packed, level, 4);
+	assert_int_equal(warm.bits[0], 1ull << 7 | 1ull << 12 | 1ull << 15);
+	assert_int_equal(warm.bits[15], 1ull << 63);
+	assert_int_equal(upmask_count(&warm), 4);
+	/* one cluster of 12 and the first of the last four, then three that are alike but one */
+	level[1023] = -1;
+	warmest(&warm, &packed, level, 16);
+	assert_int_equal(warm.bits[0], 1ull << 12 | 1ull << 15);
+	assert_int_equal(upmask_count(&warm), 2);
+	warmest(&warm, &packed, level, 1);
+	assert_int_equal(upmask_count(&warm), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +181,7 @@ int main(void)
 		cmocka_unit_test(room_limits_promotion_but_not_pins_or_retention),
 		cmocka_unit_test(agrees_with_the_definition),
 		cmocka_unit_test(neighbours_follow_where_enough_is_hot),
+		cmocka_unit_test(the_warmest_of_each_cluster_come_first),
 		cmocka_unit_test(half_a_run_is_promoted_less_goes_back),
 	};
 
