@@ -56,6 +56,21 @@ int move_set_codec(struct move_target *target, const struct terrace_hello *hello
 	return -EINVAL;
 }
 
+/* "1", "4", "16"; what is not compressed needs none. */
+static int set_cluster(struct move_target *target, const char *word)
+{
+	static const char *const words[] = { "1", "4", "16" };
+
+	for (u8 k = 0; k < 3; k++) {
+		if (strcmp(word, words[k]))
+			continue;
+		target->shift = target->codec == TERRACE_CODEC_NONE ? 0 : (u8)(2 * k);
+		return 0;
+	}
+	ctl_error("--cluster %s: 1, 4 or 16 blocks", word);
+	return -EINVAL;
+}
+
 static bool make_up(const struct move_target *target, const struct terrace_region *r,
 		    const __u64 *want, struct terrace_move *move)
 {
@@ -107,10 +122,22 @@ bool move_make(const struct move_target *target, const struct terrace_region *re
 struct moving {
 	struct orders orders;
 	struct move_target target;
+	u64 warm, nr_warm;	/* blocks of the volume that come first in their clusters */
 	struct runs_walk walk;
 	struct tally tally;
 	u64 blocks, seen;
 };
+
+static void mark_warm(const struct moving *m, struct terrace_move *move)
+{
+	u64 first = move->region * RUNS_REGION_BLOCKS;
+
+	if (move->mode == TERRACE_MOVE_RAISE || m->target.kind != TERRACE_KIND_SHELVES)
+		return;
+	for (u32 i = 0; i < RUNS_REGION_BLOCKS; i++)
+		if (first + i >= m->warm && first + i - m->warm < m->nr_warm)
+			move->warm[i / 64] |= 1ull << (i % 64);
+}
 
 static int next_order(void *ctx, struct terrace_move *move)
 {
@@ -133,8 +160,10 @@ static int next_order(void *ctx, struct terrace_move *move)
 			m->tally.failed++;
 			continue;
 		}
-		if (move_make(&m->target, &region, want, move))
-			return 1;
+		if (!move_make(&m->target, &region, want, move))
+			continue;
+		mark_warm(m, move);
+		return 1;
 	}
 	return 0;
 }
@@ -144,12 +173,18 @@ static void order_ended(void *ctx, const struct terrace_result *result)
 	tally_add(&((struct moving *)ctx)->tally, result);
 }
 
-static int move_runs(struct runs *runs, const char *what, const char *to, const char *codec, bool json)
+/* The words of the command line. */
+struct words {
+	const char *to, *codec, *cluster, *warm;
+	bool json;
+};
+
+static int move_runs(struct runs *runs, const char *what, const struct words *w)
 {
 	struct ctl_tier tiers[TERRACE_MAX_TIERS];
 	struct moving m = { .walk = { .runs = runs }, .blocks = runs_blocks(runs) };
-	struct json_object *o = json ? json_object_new_object() : NULL;
-	int tier = tiers_find(&runs->volume, to, tiers), r;
+	struct json_object *o = w->json ? json_object_new_object() : NULL;
+	int tier = tiers_find(&runs->volume, w->to, tiers), r;
 
 	if (tier >= 0 && tiers[tier].avoided)
 		ctl_error("tier %d is to be left, and takes nothing: terracectl evacuate --undo %s %d ends that", tier,
@@ -160,7 +195,10 @@ static int move_runs(struct runs *runs, const char *what, const char *to, const 
 	}
 	move_target_init(&m.target, (u32)tier, tiers, m.orders.hello.nr_tiers, &m.orders.hello);
 	tally_init(&m.tally);
-	if (codec && move_set_codec(&m.target, &m.orders.hello, codec)) {
+	if (w->warm && !runs_parse_range(w->warm, &m.warm, &m.nr_warm))
+		m.nr_warm -= m.warm - 1;
+	if ((w->codec && move_set_codec(&m.target, &m.orders.hello, w->codec)) ||
+	    (w->cluster && set_cluster(&m.target, w->cluster))) {
 		r = CTL_USAGE;
 		json_object_put(o);
 	} else {
@@ -185,10 +223,14 @@ static const char move_help[] =
 "blocks again: terracectl pin keeps them. Ctrl-C stops at a sound point; the\n"
 "same call goes on.\n"
 "\n"
-"  --to TIER     where to\n"
-"  --codec WORD  of packs: none, lz4 (default), zstd\n"
-"  --json        as JSON\n"
-"  --help        this text\n"
+"  --to TIER         where to\n"
+"  --codec WORD      of packs: none, lz4 (default), zstd\n"
+"  --cluster NUMBER  of blocks that are packed together: 1, 4 (default) or 16\n"
+"  --warm BLOCK[-LAST]\n"
+"                    of the volume: they come first in their clusters, where they\n"
+"                    are read and decoded without the others\n"
+"  --json            as JSON\n"
+"  --help            this text\n"
 "\n"
 "Exit status: 0 done, 1 something could not be moved, 2 wrong usage.\n"
 "\n"
@@ -199,26 +241,29 @@ static const char move_help[] =
 
 static int move_run(const struct ctl_command *cmd, int argc, char **argv)
 {
-	const char *to = NULL, *codec = NULL;
-	bool json = false;
+	struct words w = { 0 };
 	const struct args_option options[] = {
-		{ .name = "to", .text = &to }, { .name = "codec", .text = &codec },
-		{ .name = "json", .flag = &json }, { .name = NULL },
+		{ .name = "to", .text = &w.to }, { .name = "codec", .text = &w.codec },
+		{ .name = "cluster", .text = &w.cluster }, { .name = "warm", .text = &w.warm },
+		{ .name = "json", .flag = &w.json }, { .name = NULL },
 	};
+	u64 first, last;
 	struct runs runs;
 	int r = args_parse(cmd, argc, argv, options);
 
 	if (r != ARGS_GO_ON)
 		return r;
-	if (!to)
+	if (!w.to)
 		return ctl_usage(cmd, "where to? --to TIER");
+	if (w.warm && runs_parse_range(w.warm, &first, &last))
+		return ctl_usage(cmd, "--warm '%s' is no range of blocks: like 5 or 5-9", w.warm);
 	r = runs_check_words(cmd, argc - optind, argv + optind);
 	if (r)
 		return r;
 	r = runs_of(&runs, argv[optind], argv[optind + 1]) ? CTL_PROBLEM : CTL_OK;
 	runs_sort(&runs);
 	if (!r)
-		r = move_runs(&runs, argv[optind], to, codec, json);
+		r = move_runs(&runs, argv[optind], &w);
 	runs_free(&runs);
 	return r;
 }
