@@ -80,16 +80,16 @@ union argument {
 	struct terrace_claim claim;
 };
 
+/* Versions first: what another one's fields mean is not for us to judge. */
 static int call_hello(struct tr_client *client, struct terrace_hello *hello)
 {
 	struct terrace *tr = client->control->tr;
 	int err = 0;
 
-	if (hello->bytes != sizeof(*hello) || hello->flags ||
-	    memchr_inv(hello->reserved, 0, sizeof(hello->reserved)))
-		return -EINVAL;
 	if (hello->min_version > TERRACE_ABI_MAX || hello->max_version < TERRACE_ABI_MIN)
 		err = -EPROTONOSUPPORT;
+	else if (hello->flags || memchr_inv(hello->reserved, 0, sizeof(hello->reserved)))
+		return -EINVAL;
 	else
 		hello->version = min_t(u32, hello->max_version, TERRACE_ABI_MAX);
 	hello->min_version = TERRACE_ABI_MIN;
@@ -167,11 +167,49 @@ static int call_submit(struct tr_client *client, union argument *arg)
 	return err;
 }
 
+/* HELLO's number has its structure's size in it, which differs between versions. */
+static bool is_hello(unsigned int cmd)
+{
+	const unsigned int size = _IOC_SIZEMASK << _IOC_SIZESHIFT;
+
+	return (cmd & ~size) == (TERRACE_IOC_HELLO & ~size);
+}
+
+/* Of a structure that is shorter than ours its part is read and filled in; what a longer one
+ * has behind ours must be zero, like all that has no meaning here.
+ */
+static long hello_ioctl(struct tr_client *client, void __user *user)
+{
+	const u32 least = offsetofend(struct terrace_hello, version);
+	union argument arg = {};
+	u32 bytes, known;
+	int zero = 1, err;
+
+	if (get_user(bytes, (u32 __user *)user))
+		return -EFAULT;
+	if (bytes < least || bytes > PAGE_SIZE)
+		return -EINVAL;
+	known = min_t(u32, bytes, sizeof(arg.hello));
+	if (copy_from_user(&arg.hello, user, known))
+		return -EFAULT;
+	if (bytes > known)
+		zero = check_zeroed_user(user + known, bytes - known);
+	if (zero < 0)
+		return zero;
+	if (!zero)
+		arg.hello.reserved[0] = 1;	/* as if it were one of ours */
+	arg.hello.bytes = known;
+	err = call_alive(client, TERRACE_IOC_HELLO, &arg, NULL);
+	/* Of an error as well: it has the versions. */
+	if (!zero)
+		arg.hello.reserved[0] = 0;
+	return copy_to_user(user, &arg.hello, known) ? -EFAULT : err;
+}
+
 /* The size of @cmd's argument; -ENOTTY: there is no such call. */
 static int argument_bytes(unsigned int cmd)
 {
 	switch (cmd) {
-	case TERRACE_IOC_HELLO:
 	case TERRACE_IOC_SUBMIT:
 	case TERRACE_IOC_CANCEL:
 	case TERRACE_IOC_CONSUME:
@@ -193,7 +231,9 @@ static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 
 	if (!READ_ONCE(client->control->tr))
 		return -ENODEV;
-	if (cmd != TERRACE_IOC_HELLO && !client->hello)
+	if (is_hello(cmd))
+		return hello_ioctl(client, user);
+	if (!client->hello)
 		return -EPROTO;
 	if (bytes < 0)
 		return bytes;
@@ -205,7 +245,7 @@ static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 		err = tr_query_regions(client, &kernel.regions);
 	else
 		err = call_alive(client, cmd, &kernel, NULL);
-	/* Of an error as well: it has the versions, or which order was bad. */
+	/* Of an error as well: it has which order was bad. */
 	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &kernel, bytes))
 		return -EFAULT;
 	return err;

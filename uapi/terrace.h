@@ -14,7 +14,10 @@
  * The kernel picks the highest that it knows, or fails with EPROTONOSUPPORT
  * and still fills in its own range. `features` tells what this build has;
  * a program must not use what is not there. Structures grow only with a new
- * version; `bytes` of HELLO lets the kernel see how much of it there is.
+ * version. That of HELLO may have another size than the kernel's (which is also in
+ * its ioctl number): `bytes` says how long it is, 20 at least, 4096 at most, and
+ * afterwards how much of it the kernel has read and filled in. What a longer one
+ * has behind that must be zero, as in reserved fields; versions are compared first.
  *
  * THE ORDER. There is one, struct terrace_move: "region r: the blocks in `up`
  * belong on tier_up or faster, all others down to tier_down". It never changes
@@ -189,7 +192,7 @@
 #define TERRACE_FEATURE_RUNS		(1ull << 8)	/* TERRACE_REGIONS_RUNS */
 
 struct terrace_hello {
-	__u32	bytes;				/*   0: in: of this structure */
+	__u32	bytes;				/*   0: in: of this structure; out: that the kernel knows */
 	__u32	flags;				/*   4: in */
 	__u32	min_version;			/*   8: in: the program's; out: the kernel's */
 	__u32	max_version;			/*  12: in, out */
