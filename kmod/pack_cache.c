@@ -69,6 +69,7 @@ static struct tr_index *index_new(struct terrace *tr, u64 id, const void *data, 
 	index->pooled = pooled;
 	refcount_set(&index->users, 1);
 	index->used = false;
+	index->copy_bad = false;
 	index->id = id;
 	index->bytes = bytes;
 	memcpy(index->data, data, bytes);
@@ -129,6 +130,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 	struct tr_index *index = tr_index_find(tr, ref->id);
 	struct tr_pack_head head;
 	int err = -ENOENT;
+	bool copy_bad;
 	void *buf;
 
 	if (index)
@@ -138,6 +140,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 		this_cpu_inc(tr->stats->index_lookups);
 		err = read_header(tr, ref, ref->index_place, ref->index_blocks, buf, &head);
 	}
+	copy_bad = err && ref->index_place != TR_NO_PLACE;
 	if (err) {
 		u32 blocks = min_t(u32, ref->blocks, TERRACE_PACK_HEADER_BLOCKS);
 
@@ -150,6 +153,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 			    tr_place_index(ref->place), err);
 	} else {
 		index = index_new(tr, ref->id, buf, head.bytes, true);
+		index->copy_bad = copy_bad;
 		insert(tr, index);
 	}
 	tr_page_put(tr, buf);

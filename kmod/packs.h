@@ -70,6 +70,7 @@ struct tr_index {
 	refcount_t users;
 	bool used;			/* since eviction last came by; written lock-free */
 	bool pooled;		/* from reserve.index: not in the cache */
+	bool copy_bad;		/* so it is from the shelf, and that has not been told yet */
 	u64 id;
 	u32 bytes;
 	u8 data[] __aligned(8);	/* the header, parsed */

@@ -415,6 +415,18 @@ static void keep_ahead(struct unpack *u, u32 i, u32 end)
 	}
 }
 
+/* Once, and not of a pack that was dropped meanwhile: what lay there is another's now. */
+static void tell_of_copy(struct terrace *tr, const struct tr_pack_ref *ref, struct tr_index *index, u32 i)
+{
+	if (!READ_ONCE(index->copy_bad) || !still_live(tr, ref, i))
+		return;
+	WRITE_ONCE(index->copy_bad, false);
+	DMWARN_LIMIT("%s: index of pack %llu of region %llu: its copy at tier %u block %llu is damaged or cannot be read, used is that at tier %u block %llu",
+		     tr->name, ref->id, ref->region, tr_place_tier(ref->index_place),
+		     tr_place_index(ref->index_place), tr_place_tier(ref->place),
+		     tr_place_index(ref->place));
+}
+
 /* @ahead: so many blocks behind the last one may be read along. @held: what was read already. */
 static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *mask, u32 ahead,
 		  enum use use, const struct tr_stretches *held, struct tr_unpacker *unpacker,
@@ -440,6 +452,7 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
 		return PTR_ERR(index);
 	}
+	tell_of_copy(tr, ref, index, *bad);
 	u.index = index->data;
 	tr_pack_head(u.index, &head);
 	u.ops = tr_codec_ops(head.codec);
