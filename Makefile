@@ -180,10 +180,18 @@ $(BUILD)/pack-bench: tests/bench/pack.c $(BUILD)/user/libterrace.a
 # move orders by hand and at random
 .PHONY: orders
 #: make orders        build/orders from tests/orders/
-orders: $(BUILD)/orders
+orders: $(BUILD)/orders $(BUILD)/narrow
 $(BUILD)/orders: $(wildcard tests/orders/*.[ch] uapi/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $(filter %.c,$^) -luring
+
+# of 32 bits; without a compiler for that it says so instead, and exits with 77
+$(BUILD)/narrow: tests/narrow/narrow.c uapi/terrace.h
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && if echo 'int main(void) { return 0; }' | $(CC) -m32 -xc -c -o $@ - 2> /dev/null; then \
+		$(CC) -m32 -std=gnu11 $(WARN) -O1 -ffreestanding -fno-stack-protector -fno-pie -static -nostdlib \
+			-Iuapi -idirafter /usr/include/$$($(CC) -print-multiarch) -Wl,--build-id=none -o $@ $<; \
+	else printf '#!/bin/sh\necho "the compiler has no -m32"\nexit 77\n' > $@ && chmod +x $@; fi
 
 # one allocation of a program's ioctls fails
 .PHONY: failnth

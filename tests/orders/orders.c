@@ -11,6 +11,7 @@
  *	orders DEVICE show REGION
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
  *	orders DEVICE bad
+ *	orders DEVICE abi
  *	orders DEVICE uring
  *	orders DEVICE cancel
  *	orders DEVICE summary REGION...
@@ -18,7 +19,7 @@
  *	orders DEVICE marks BLOCK COUNT
  *	orders DEVICE events SECONDS
  *	orders DEVICE claim
- *	orders DEVICE hold
+ *	orders DEVICE hold [MILLISECONDS]
  *
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
@@ -31,9 +32,9 @@
  * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to the
  * first REGIONS, at most 256, and prints how they ended; executed are those that
  * found something to do. bad
- * gives malformed ones; each must be refused. uring tests io_uring commands, cancel (on a
+ * gives malformed ones; each must be refused, as abi does with all other calls. uring tests io_uring commands, cancel (on a
  * suspended volume, whose orders wait) that they can be taken back, claim who may drive. hold
- * makes it the driver until it is killed. range keeps a hint
+ * makes it the driver until it is killed, or says nothing for so long. range keeps a hint
  * for SECONDS; events prints what comes until none came for SECONDS.
  */
 #include <errno.h>
@@ -408,6 +409,8 @@ int main(int argc, char **argv)
 		return do_random(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "bad"))
 		return do_bad(&v);
+	if (!strcmp(argv[2], "abi"))
+		return do_abi(&v, argv[1]);
 	if (!strcmp(argv[2], "uring"))
 		return do_uring(&v, argv[1]);
 	if (!strcmp(argv[2], "cancel"))
@@ -423,6 +426,6 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "claim"))
 		return do_claim(&v, argv[1]);
 	if (!strcmp(argv[2], "hold"))
-		return do_hold(&v);
+		return do_hold(&v, argc - 3, argv + 3);
 	usage();
 }

@@ -40,12 +40,15 @@ int do_given(struct volume *v, const char *path);
 /* Gives the order and sleeps until it is killed. */
 int do_left(struct volume *v, const struct terrace_move *move);
 
+/* abi.c: exit status. Versions, sizes, flags and reserved fields of each call. */
+int do_abi(struct volume *v, const char *path);
+
 /* sense.c: exit status */
 int do_summary(struct volume *v, int argc, char **argv);
 int do_range(struct volume *v, int argc, char **argv);
 int do_marks(struct volume *v, int argc, char **argv);
 int do_events(struct volume *v, int argc, char **argv);
 int do_claim(struct volume *v, const char *path);
-int do_hold(struct volume *v);
+int do_hold(struct volume *v, int argc, char **argv);
 
 #endif

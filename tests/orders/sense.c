@@ -100,7 +100,7 @@ int do_events(struct volume *v, int argc, char **argv)
 	fflush(stdout);
 	while (poll(&wait, 1, ms) == 1) {
 		if (read(v->fd, &event, sizeof(event)) != sizeof(event)) {
-			printf("%s\n", strerrorname_np(errno));
+			printf("%s%s\n", strerrorname_np(errno), wait.revents & POLLHUP ? " POLLHUP" : "");
 			return 0;
 		}
 		printf("type=%u tier=%d region=%lld value=%llu\n", event.type, (int)event.tier,
@@ -139,11 +139,39 @@ static int ends(struct volume *other, const char *why)
 	return expect(why, err, 0);
 }
 
+/* The next event; 0: there is none. */
+static uint32_t next_event(int fd, struct terrace_event *event)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+
+	if (poll(&wait, 1, 0) != 1)
+		return 0;
+	if (read(fd, event, sizeof(*event)) != sizeof(*event))
+		die("an event");
+	return event->type;
+}
+
+/* Who claimed is told of the end; who does not read is told how many he missed. */
+static int told(int fd, unsigned int ends)
+{
+	struct terrace_event event;
+	unsigned int k, n = 0, kept = ends < 64 ? ends : 64;
+
+	for (k = 0; k < kept; k++)
+		if (next_event(fd, &event) != TERRACE_EVENT_CLAIM || event.value)
+			n += printf("end of claim %u of %u: not told\n", k + 1, ends);
+	if (ends > kept && (next_event(fd, &event) != TERRACE_EVENT_LOST || event.value != ends - kept))
+		n += printf("%u ends of claims: not told that %u events were lost\n", ends, ends - kept);
+	if (next_event(fd, &event))
+		n += printf("%u ends of claims: event %u as well\n", ends, event.type);
+	return n != 0;
+}
+
 int do_claim(struct volume *v, const char *path)
 {
 	struct volume other;
 	pid_t child;
-	int n = 0;
+	int n = 0, k;
 
 	volume_open(&other, path);
 	n += expect("release without a claim", ioctl(v->fd, TERRACE_IOC_RELEASE) ? -errno : 0, -ENOENT);
@@ -156,8 +184,13 @@ int do_claim(struct volume *v, const char *path)
 	waitpid(child, NULL, 0);
 	n += expect("claim of another after a child's end", claim(other.fd, 0), -EBUSY);
 	n += expect("release", ioctl(v->fd, TERRACE_IOC_RELEASE) ? -errno : 0, 0);
+	n += told(v->fd, 1);
 	n += expect("claim with a timeout", claim(v->fd, 200), 0);
 	n += ends(&other, "the timeout");
+	n += told(v->fd, 1);
+	for (k = 0; k < 70; k++)
+		n += expect("claim", claim(v->fd, 0), 0) + ioctl(v->fd, TERRACE_IOC_RELEASE);
+	n += told(v->fd, 70);
 	child = fork();
 	if (!child) {
 		struct volume mine;
@@ -179,9 +212,10 @@ int do_claim(struct volume *v, const char *path)
 	return n ? 1 : 0;
 }
 
-int do_hold(struct volume *v)
+/* hold [MILLISECONDS]: then it says no more, and the claim ends by itself */
+int do_hold(struct volume *v, int argc, char **argv)
 {
-	if (expect("claim", claim(v->fd, 0), 0))
+	if (expect("claim", claim(v->fd, argc ? atoi(argv[0]) : 0), 0))
 		return 1;
 	puts("held");
 	fflush(stdout);
