@@ -142,6 +142,7 @@ int do_random(struct volume *v, int argc, char **argv)
 	unsigned long count, done = 0, ended[6] = { 0 }, executed = 0, hard = 0, blocks_down = 0, blocks_up = 0, by_mode[7] = { 0 };
 	unsigned int down[2] = { 1, 1 };
 	struct terrace_move move[BATCH];
+	unsigned int most_packs = 0;
 	const struct terrace_result *r;
 	int err;
 
@@ -172,6 +173,7 @@ int do_random(struct volume *v, int argc, char **argv)
 			blocks_up += r->up;
 			executed += !r->error;
 			by_mode[r->mode] += !r->error;
+			most_packs = r->packs > most_packs ? r->packs : most_packs;
 			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY ||
 			    r->error == -ETXTBSY)
 				continue;
@@ -180,6 +182,9 @@ int do_random(struct volume *v, int argc, char **argv)
 			hard++;
 		}
 	}
+	if (most_packs > TERRACE_MAX_PACKS)
+		hard += printf("a region of %u packs\n", most_packs) > 0;
+	printf("packs=%u ", most_packs);
 	printf("orders=%lu executed=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu",
 	       done, executed, ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up);
 	printf(" append=%lu merge=%lu raise=%lu drop=%lu scrub=%lu clean=%lu\n", by_mode[TERRACE_MOVE_APPEND],
