@@ -185,11 +185,13 @@ pages() {
 			figure "pages of $name, $((regions * 4)) MiB, ${codec/ shift=/, clusters 2^}: payload" \
 				$((regions * 4194304 * 100 / $(swept packed_bytes))) /100
 			figure "… of all that the shelves have in use" "$(pages_net "$regions")" /100
+			figure "… and of the room that is kept for cleaning" "$(pages_kept "$regions")" /100
 			for ((k = 0; k < regions; k++)); do
 				dd if="$file" of="$VOL" bs=4k skip=$((k * 1024 + 300)) seek=$((k * 1024 + 300)) count=102 oflag=direct status=none
 			done
 			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
 			figure "… when a tenth has been overwritten" "$(pages_net "$regions")" /100
+			figure "… and of the room that is kept for cleaning" "$(pages_kept "$regions")" /100
 			cmp -n $((regions << 22)) "$file" "$VOL" || die "$file: other data"
 			vol_down
 		done
@@ -201,6 +203,14 @@ pages_net() {
 	local used
 	used=$(vol_tier 1 used)
 	echo $(($1 * 1024 * 100 / ${used%/*}))
+}
+# The same of what a drive must have for it: of each block the share of the reserve that a full drive has.
+pages_kept() {
+	local used reserve
+	used=$(vol_tier 1 used)
+	reserve=$(terracectl dump super "${VOL_DRIVES[@]}" | tr ' ' '\n' | sed -n 's/^reserve_blocks=//p' | sort -n | tail -1)
+	[ "$reserve" ] || die "no reserve in the superblock"
+	echo $(($1 * 1024 * 100 * (${used#*/} - reserve) / ${used#*/} / ${used%/*}))
 }
 
 # ---- early termination: tests/bench/pack.c, which uses the same core/ code ----
@@ -218,6 +228,72 @@ early() {
 	bar "… CRC, decompression (one more call: a per cent is measuring)" "$(part last 5)" o/oo 1010
 }
 
-PARTS=${PARTS:-disk cpu evicted pages early}
+# ---- early termination, as the module does it ----
+
+# What one call of a function takes, in ns: medians are of no use, in virtual time all are alike
+T=/sys/kernel/tracing
+spans() { # FUNCTION: of each call, from probe to probe
+	awk -v name="$1" '{ at = ""; for (k = 1; k <= NF; k++) if ($k ~ /^[0-9]+\.[0-9]+:$/) at = substr($k, 1, length($k) - 1) }
+		$0 ~ " " name "_in:" { began = at } $0 ~ " " name "_out:" && began { n++; sum += at - began; began = 0 }
+		END { print n ? int(sum * 1e9 / n) : "" }' "$T/trace"
+}
+
+# at POSITION [BLOCKS]: bytes of the drive per read and ns of CRC and decoding of 256 clusters
+at() {
+	local before after skip=
+	before=$(drive_get slowd read_bytes)
+	echo > $T/trace
+	[ "${2:-1}" = 16 ] || skip=:$(((16 - ${2:-1}) * 4))k
+	fio_json --name=x --filename="$VOL" --ioengine=psync --direct=1 --bs=$((${2:-1} * 4))k --offset=$((4096 + $1 * 4))k --size=16m \
+		--io_size=$((256 * ${2:-1} * 4))k --rw=read$skip
+	after=$(drive_get slowd read_bytes)
+	echo $(((after - before) / 256)) "$(($(spans decode) - $(spans other)))"
+}
+
+# clusters CODEC: of 64 KiB, on a drive that reads sectors of 512 bytes
+clusters() {
+	local codec whole_b whole_ns b ns k zipf_b zipf_ns sector
+	mountpoint -q $T || mount -t tracefs t $T
+	[ -d /sys/module/dm_terrace ] || load_terrace
+	echo 16384 > $T/buffer_size_kb
+	# as much is between probes that have nothing between them
+	printf '%s\n' 'p:decode_in dm_terrace:tr_pack_decode' 'r:decode_out dm_terrace:tr_pack_decode' 'p:other_in dm_terrace:tr_pack_head' \
+		'r:other_out dm_terrace:tr_pack_head' > $T/kprobe_events
+	mkdrive fastd optane 64 lbs=4096 powercut=off cache=off
+	for codec in lz4 zstd; do
+		mkdrive slowd qlc 256 lbs=512 powercut=off cache=off
+		VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
+		vol_format
+		vol_up stream_kb=0 cache_mb=0 ahead_kb=0
+		REGIONS=8 MB=32 fill
+		REGIONS=8 sweep append tier_down=1 codec=$codec shift=4
+		on_vol --bs=64k --rw=read --size=32m		# indexes
+		echo 1 > $T/events/kprobes/enable
+		read -r whole_b whole_ns <<< "$(at 0 16)"
+		figure "a whole 64 KiB cluster, $codec: bytes of the drive" "$whole_b" bytes
+		figure "… CRC and decoding" "$whole_ns" ns
+		: > /dev/shm/positions
+		for ((k = 0; k < 16; k++)); do
+			read -r b ns <<< "$(at $k)"
+			echo $k "$b" "$ns" >> /dev/shm/positions
+		done
+		echo 0 > $T/events/kprobes/enable
+		sed "s/^/# $codec, position, bytes, ns: /" /dev/shm/positions
+		part_of() { awk -v k="$1" -v at="$2" -v whole="$3" '$1 == k { print int($(at) * 1000 / whole + 0.5) }' /dev/shm/positions; }
+		zipf_of() { awk -v at="$1" -v whole="$2" '{ w = 1 / ($1 + 1) ^ 0.99; n += w; sum += w * $(at) } END { print int(sum * 1000 / n / whole + 0.5) }' /dev/shm/positions; }
+		bar "first block of a 64 KiB $codec cluster, through the module: bytes, of the whole's" "$(part_of 0 2 "$whole_b")" o/oo 200
+		bar "… CRC and decoding" "$(part_of 0 3 "$whole_ns")" o/oo 200
+		bar "average over Zipf 0.99 positions, $codec, through the module: bytes" "$(zipf_of 2 "$whole_b")" o/oo 999
+		bar "… CRC and decoding" "$(zipf_of 3 "$whole_ns")" o/oo 999
+		bar "last block, $codec, through the module: bytes" "$(part_of 15 2 "$whole_b")" o/oo 1000
+		bar "… CRC and decoding" "$(part_of 15 3 "$whole_ns")" o/oo 1010
+		vol_down
+		rmdrive slowd
+	done
+	rmdrive fastd
+	echo > $T/kprobe_events
+}
+
+PARTS=${PARTS:-disk cpu evicted pages early clusters}
 for part in ${PARTS//,/ }; do $part; done
 bars_end

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Eight-way fio on one CPU and on two: does a lock stop scaling?
+# Eight-way fio, and packing, on one CPU and on two: does a lock stop scaling?
 # bench: mode=functional memory=3G timeout=400 cpus=2 alone
 #
 # The only figures here in real time, on whatever else the host does. So only
@@ -64,4 +64,39 @@ for mode in randread randwrite; do
 done
 [ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
 vol_down
+dmr lin
+dmr under
+dmr fast
+rmram head
+rmram slow
+
+# ---- packing: the regions of a batch are compressed side by side ----
+
+# 32 MiB that compress by half, level by level of what compressing costs; the RAM disks are a small part of it
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+mkram fast 64
+mkram slow 512
+VOL_DRIVES=(/dev/ram/fast /dev/ram/slow)
+head -c $((16 << 20)) /dev/urandom | perl -e 'while (read(STDIN, $b, 2048)) { print $b, "\0" x 2048 }' > /dev/shm/half
+# kb_s CODEC: of payload
+kb_s() {
+	dd if=/dev/shm/half of="$VOL" bs=1M oflag=direct status=none
+	from_ram orders /dev/terrace/vol sweep 0 8 append tier_down=1 codec="$1" > /dev/shm/swept || die "sweep: $(cat /dev/shm/swept)"
+	sed -nE 's/.* ns=([0-9]+)$/\1/p' /dev/shm/swept | awk '{ printf "%.0f\n", 32 * 1048576 * 1e6 / $1 }'
+}
+for codec in lz4 zstd; do
+	vol_format
+	vol_up stream_kb=0
+	kb_s $codec > /dev/null
+	rm -f /dev/shm/iops.*
+	for ((leg = 0; leg < LEGS; leg++)); do
+		for n in 1 2; do
+			cpus $n
+			kb_s $codec >> "/dev/shm/iops.$codec.$n"
+		done
+	done
+	for n in 1 2; do figure "8 regions packed with $codec, $n CPU ($(spread $codec.$n))" "$(best $codec.$n)" kB/s; done
+	bar "packing with $codec, 2 CPUs against 1" "$(ratio $codec)" % -150
+	vol_down
+done
 bars_end
