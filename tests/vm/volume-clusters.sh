@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Clusters of 16 blocks: the warmest come first, no more is read and decoded than a block needs, by all CPUs and by no reader; indexes leave memory that others need; at most 4 packs; one flush for a batch of orders.
+# Clusters of 16 blocks: the warmest come first, no more is read and decoded than a block needs; indexes leave memory that others need; at most 4 packs; one flush for a batch of orders.
 # vm: mode=functional cpus=2 memory=2G timeout=600 build=orders,daemon
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
 T=/sys/kernel/tracing
 mountpoint -q $T || mount -t tracefs t $T
@@ -16,7 +16,6 @@ of() { cat /sys/fs/terrace/*/"$1"; }
 
 # Everything that is decoded goes through one of these; bytes is how much comes out.
 echo 'p:lz4 LZ4_decompress_safe_usingDict bytes=%cx:s32' > $T/kprobe_events
-echo 'r:lz4end LZ4_decompress_safe_usingDict' >> $T/kprobe_events
 echo 'p:zstd zstd_decompress_stream bytes=+8(%si):u64 done=+16(%si):u64' >> $T/kprobe_events
 echo 'done == 0' > $T/events/kprobes/zstd/filter	# it is called again and again until nothing more comes
 echo 1 > $T/events/kprobes/enable
@@ -74,26 +73,6 @@ expect_fail "'5-x' is no range of blocks" terracectl move --to hdd --warm 5-x vo
 expect_fail "cluster 5: 1, 4 or 16" terracectl move --to hdd --cluster 5 vol 0-9
 pass "the warmest come first, and alone are read and decoded"
 
-# ---- who decodes: many reads of one submitter, on both CPUs, none of them his own ----
-
-order 0 merge tier_down=1 codec=lz4 shift=0
-dd if="$VOL" of=/dev/null bs=4k skip=100 count=1 iflag=direct status=none
-echo > $T/trace
-fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=4m --iodepth=32 --rw=randread --number_ios=800 --randrepeat=0 \
-	--randseed=3 --cpus_allowed=0 > /dev/shm/fio 2>&1 || die "fio: $(cat /dev/shm/fio)"
-awk '$0 !~ / lz4(end)?: / { next }
-	/ lz4end: / { under--; next }
-	{ for (k = 1; k <= NF; k++) if ($k ~ /^\[[0-9]+\]$/) cpu[$k]++
-	  task[$1 ~ /^kworker/ ? "kworker" : $1]++; all++; together += under++ > 0 }
-	END { for (c in cpu) print "cpu", c, cpu[c]; for (t in task) print "task", t, task[t]; print "all", all + 0; print "together", together + 0 }' \
-	$T/trace > /dev/shm/sums
-cat /dev/shm/sums
-sum_of() { awk -v what="$1" '$1 == what { print $2 }' /dev/shm/sums; }
-[ "$(sum_of all)" -ge 700 ] || die "of 800 reads few were decoded"
-[ "$(grep -c ^cpu /dev/shm/sums)" = 2 ] || die "one CPU decodes for a submitter with 32 reads under way"
-[ "$(sum_of together)" -ge 20 ] || die "one block is decoded after the other, on whichever CPU"
-check_eq "blocks decoded by the submitter" "$(awk '/^task (fio|iou)/ { n += $3 } END { print n + 0 }' /dev/shm/sums)" 0
-pass "all CPUs decode, and the submitter does not"
 echo 0 > $T/events/kprobes/enable
 echo > $T/kprobe_events
 

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Blocks of packs are decoded by both CPUs side by side for one submitter, and never by him.
+# vm: mode=functional cpus=2 memory=1G timeout=300 build=orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
+T=/sys/kernel/tracing
+mountpoint -q $T || mount -t tracefs t $T
+order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
+
+vol_drives 64 512 lbs=512
+vol_format
+vol_up stream_kb=0 cache_mb=0 ahead_kb=0 janitor_high=1000 janitor_low=990
+head -c $((2 << 20)) /dev/urandom | perl -e 'while (read(STDIN, $b, 2048)) { print $b, "\0" x 2048 }' > /dev/shm/data
+dd if=/dev/shm/data of="$VOL" bs=1M count=4 oflag=direct status=none
+echo 'p:lz4 LZ4_decompress_safe_usingDict' > $T/kprobe_events
+echo 'r:lz4end LZ4_decompress_safe_usingDict' >> $T/kprobe_events
+echo 1 > $T/events/kprobes/enable
+order 0 append tier_down=1 codec=lz4 shift=0
+dd if="$VOL" of=/dev/null bs=4k skip=100 count=1 iflag=direct status=none
+echo > $T/trace
+fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=4m --iodepth=32 --rw=randread --number_ios=800 --randrepeat=0 \
+	--randseed=3 --cpus_allowed=0 > /dev/shm/fio 2>&1 || die "fio: $(cat /dev/shm/fio)"
+awk '$0 !~ / lz4(end)?: / { next }
+	/ lz4end: / { under--; next }
+	{ for (k = 1; k <= NF; k++) if ($k ~ /^\[[0-9]+\]$/) cpu[$k]++
+	  task[$1 ~ /^kworker/ ? "kworker" : $1]++; all++; together += under++ > 0 }
+	END { for (c in cpu) print "cpu", c, cpu[c]; for (t in task) print "task", t, task[t]; print "all", all + 0; print "together", together + 0 }' \
+	$T/trace > /dev/shm/sums
+cat /dev/shm/sums
+sum_of() { awk -v what="$1" '$1 == what { print $2 }' /dev/shm/sums; }
+[ "$(sum_of all)" -ge 700 ] || die "of 800 reads few were decoded"
+[ "$(grep -c ^cpu /dev/shm/sums)" = 2 ] || die "one CPU decodes for a submitter with 32 reads under way"
+[ "$(sum_of together)" -ge 20 ] || die "one block is decoded after the other, on whichever CPU"
+check_eq "blocks decoded by the submitter" "$(awk '/^task (fio|iou)/ { n += $3 } END { print n + 0 }' /dev/shm/sums)" 0
+pass "all CPUs decode, and the submitter does not"
+vol_down
+vol_check
