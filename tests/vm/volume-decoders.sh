@@ -19,7 +19,8 @@ dd if=/dev/shm/data of="$VOL" bs=1M count=4 oflag=direct status=none
 echo 'p:lz4 LZ4_decompress_safe_usingDict' > $T/kprobe_events
 echo 'r:lz4end LZ4_decompress_safe_usingDict' >> $T/kprobe_events
 echo 1 > $T/events/kprobes/enable
-order 0 append tier_down=1 codec=lz4 shift=0
+# clusters whose decoding takes longer than asking for the next
+order 0 append tier_down=1 codec=lz4 shift=4
 dd if="$VOL" of=/dev/null bs=4k skip=100 count=1 iflag=direct status=none
 echo > $T/trace
 fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=4m --iodepth=32 --rw=randread --number_ios=800 --randrepeat=0 \
