@@ -330,21 +330,34 @@ void tr_space_trimmed(struct tr_tier *tier, struct tr_chunk *chunk, u32 i, u32 n
 	spin_unlock_irq(&tier->lock);
 }
 
-u64 tr_space_used(const struct tr_tier *tier)
+static u64 in_cpu_runs(const struct tr_tier *tier)
 {
-	u64 used = tier->data_blocks - READ_ONCE(tier->free_blocks) -
-		   READ_ONCE(tier->ready_blocks) - READ_ONCE(tier->trimming);
+	u64 blocks = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		used -= READ_ONCE(per_cpu_ptr(tier->cpu_run, cpu)->nr);
+		blocks += READ_ONCE(per_cpu_ptr(tier->cpu_run, cpu)->nr);
+	return blocks;
+}
+
+u64 tr_space_used(const struct tr_tier *tier)
+{
+	u64 used = tier->data_blocks - READ_ONCE(tier->free_blocks) -
+		   READ_ONCE(tier->ready_blocks) - READ_ONCE(tier->trimming) - in_cpu_runs(tier);
+
 	return min(used, tier->data_blocks);	/* the sum is no snapshot */
 }
 
 /* --- runs ----------------------------------------------------------------------- */
 
+/* All CPUs together hold no more than the reserve, which stands in for what they hold. */
+static u32 run_blocks(const struct tr_tier *tier)
+{
+	return clamp_t(u64, div_u64(tier->reserve_blocks, num_possible_cpus()), 1, TR_RUN_BLOCKS);
+}
+
 /*
- * The next free run at or behind the hand, up to TR_RUN_BLOCKS, marked used.
+ * The next free run at or behind the hand, up to run_blocks(), marked used.
  * false: this chunk has none behind the hand.
  */
 static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand, struct tr_run *run)
@@ -356,7 +369,7 @@ static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand,
 	start = find_next_zero_bit(used, TERRACE_CHUNK_BLOCKS, *hand);
 	if (start >= TERRACE_CHUNK_BLOCKS)
 		return false;
-	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + TR_RUN_BLOCKS), start);
+	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + run_blocks(tier)), start);
 	run->index = ((u64)chunk->number << TERRACE_CHUNK_SHIFT) + start;
 	run->nr = end - start;
 	bits_set(chunk->used, start, run->nr, true);
@@ -366,10 +379,13 @@ static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand,
 	return true;
 }
 
+/* What CPUs have taken is out of the others' reach: the reserve stands in for it, to its end. */
 static bool refill_wanted(const struct tr_tier *tier)
 {
-	return READ_ONCE(tier->nr_ready) < tier->ready_max &&
-	       READ_ONCE(tier->free_blocks) > tier->reserve_blocks;
+	u64 free = READ_ONCE(tier->free_blocks);
+
+	return READ_ONCE(tier->nr_ready) < tier->ready_max && free &&
+	       (free > tier->reserve_blocks || free + in_cpu_runs(tier) > tier->reserve_blocks);
 }
 
 /* Fills the ready list from the chunk under the hand. */
