@@ -321,6 +321,7 @@ static int naming_begin(struct terrace *tr, struct tr_tier *tier, struct tr_shel
 	naming->nr_blocks = owner_blocks(naming->nr);
 	if (WARN_ON_ONCE(shelf->next + naming->nr_blocks > tr_shelf_end(tier))) {
 		err = -ENOSPC;
+		shelf->due = 0;
 	} else if (naming->nr) {
 		naming->offset = shelf->next;
 		naming->prev = shelf->prev_owner;
@@ -388,8 +389,7 @@ static int shelf_write_owners(struct terrace *tr, struct tr_tier *tier, struct t
 
 /*
  * Only the commit worker calls this. A shelf that it works on is marked, so
- * that nobody closes and frees it while its owner block is written. An error
- * on one shelf leaves the others their owners.
+ * that nobody closes and frees it while its owner block is written.
  */
 static struct tr_shelf *shelf_to_name(struct tr_tier *tier)
 {
@@ -423,15 +423,20 @@ static void due_now(struct tr_tier *tier)
 	spin_unlock_irq(&tier->lock);
 }
 
+/*
+ * An error leaves the others their owners, and this shelf the rest of its own: no later round
+ * need come, and a full shelf is closed, so that it can be cleaned, when nothing on it is due.
+ */
 static int tier_write_owners(struct terrace *tr, struct tr_tier *tier, u64 record_seq)
 {
 	struct tr_shelf *shelf;
 	bool full = false;
-	int err = 0;
+	int err = 0, r;
 
 	due_now(tier);
-	while (!err && (shelf = shelf_to_name(tier))) {
-		err = shelf_write_owners(tr, tier, shelf, record_seq);
+	while ((shelf = shelf_to_name(tier))) {
+		r = shelf_write_owners(tr, tier, shelf, record_seq);
+		err = err ?: r;
 		spin_lock_irq(&tier->lock);
 		shelf->naming = false;
 		full |= !list_empty(&tier->full_shelves);
