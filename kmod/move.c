@@ -205,17 +205,17 @@ static int get_places(struct terrace *tr, const struct tr_move *move, struct wor
 {
 	struct tr_tier *tier = &tr->tier[move->to];
 	u32 k, got, tries;
+	int err = 0;
 
 	for (k = 0; k < area->nr_pieces; k++) {
 		struct piece *piece = &area->piece[k];
 
-		for (got = 0, tries = 0; !got && tries < 2; tries++) {
+		for (got = 0, tries = 0; !got && !err && tries < 2; tries++) {
 			got = tr_shelf_get(tr, tier, move->who, piece->n, &piece->index);
-			if (!got && tr_shelf_open_for(tr, tier, move->who))
-				break;
+			err = got ? 0 : tr_shelf_open_for(tr, tier, move->who);
 		}
 		if (!got)
-			return -ENOSPC;
+			return err ?: -ENOSPC;
 		if (got < piece->n)
 			split_piece(area, k, got);
 		piece->got = true;

@@ -371,8 +371,10 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 		/* The last free shelves are for cleaning, or nothing would ever be free again. */
 		if (s->move.chunk == TR_ANY_CHUNK && !tr_shelf_spares(tier, n))
 			return -ENOSPC;
-		if (tr_shelf_open_for(tr, tier, TR_APPEND_MOVES))
-			return -ENOSPC;
+		err = tr_shelf_open_for(tr, tier, TR_APPEND_MOVES);
+		if (err)
+			return err;
+		err = -ENOSPC;
 		if (tr_shelf_get_run(tr, tier, n, &s->index))
 			err = 0;
 	}

@@ -44,6 +44,7 @@
 #include "shelf.h"
 
 #define OPEN_TRIES	3	/* shelves, one after the other */
+#define PATIENCE_SECONDS 60	/* with shelves that cannot be opened */
 
 static u32 owner_blocks(u32 blocks)
 {
@@ -286,6 +287,7 @@ void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32
 {
 	struct tr_shelf *shelf;
 	unsigned long flags;
+	bool full;
 
 	spin_lock_irqsave(&tier->lock, flags);
 	shelf = shelf_of__f(tier, index);
@@ -293,8 +295,11 @@ void tr_shelf_abandoned(struct terrace *tr, struct tr_tier *tier, u64 index, u32
 		shelf->unpublished -= n;
 		shelf->gets -= last;
 	}
+	full = !list_empty(&tier->full_shelves);
 	spin_unlock_irqrestore(&tier->lock, flags);
 	tr_space_put(tr, tier, index, n);
+	if (full)
+		queue_work(tr->room_wq, &tr->refill_work);	/* no commit need come that has it closed */
 }
 
 /* --- owner blocks ------------------------------------------------------------- */
@@ -509,6 +514,8 @@ static void set_aside(struct terrace *tr, struct tr_tier *tier, u32 number)
 	tier->chunks[number].flags |= TR_CHUNK_ASIDE;
 	tier->free_shelves--;
 	tier->aside++;
+	if (!tier->aside_since)
+		tier->aside_since = jiffies ?: 1;
 	spin_unlock_irq(&tier->lock);
 	if (!READ_ONCE(tr->stopping))
 		queue_delayed_work(tr->room_wq, &tr->aside_work, HZ);
@@ -527,6 +534,7 @@ void tr_shelves_put_back(struct terrace *tr)
 				tier->chunks[c].flags &= ~TR_CHUNK_ASIDE;
 				tier->free_shelves++;
 				tier->aside--;
+				WRITE_ONCE(tier->releases, tier->releases + 1);
 			}
 			spin_unlock_irq(&tier->lock);
 			cond_resched();
@@ -579,13 +587,19 @@ void tr_shelf_destroy(struct terrace *tr, struct tr_shelf *shelf)
 static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 {
 	struct tr_chunk *chunk = tr_space_take_shelf(tr, tier);
-	struct tr_shelf *shelf = IS_ERR_OR_NULL(chunk) ? NULL : tr_shelf_create(tr, chunk);
+	struct tr_shelf *shelf;
 
-	if (shelf && begin_life(tr, tier, shelf)) {
+	if (IS_ERR_OR_NULL(chunk))
+		return chunk ? ERR_CAST(chunk) : ERR_PTR(-ENOSPC);
+	shelf = tr_shelf_create(tr, chunk);
+	if (!shelf)
+		return ERR_PTR(-ENOMEM);
+	if (begin_life(tr, tier, shelf)) {
 		set_aside(tr, tier, shelf->chunk->number);
 		tr_shelf_destroy(tr, shelf);
-		return NULL;
+		return ERR_PTR(-ENOSPC);	/* it is none that is free, for now */
 	}
+	tier->aside_since = 0;
 	return shelf;
 }
 
@@ -641,6 +655,7 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 		shelf_write_table(tr, tier, ready);
 		spin_lock_irq(&tier->lock);
 		list_del(&ready->list);
+		WRITE_ONCE(tier->releases, tier->releases + 1);	/* it can be cleaned */
 		if (!tier->chunks[ready->chunk->number].used)
 			tier->free_shelves++;
 		tier->chunks[ready->chunk->number].flags |= TR_CHUNK_STALE;	/* owners, table */
@@ -648,6 +663,28 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 		spin_unlock_irq(&tier->lock);
 		tr_shelf_destroy(tr, ready);
 	} while (1);
+}
+
+/*
+ * What has died on a full shelf can be had when it is closed. That waits for its writes, and for
+ * the next commit, which names them whatever the drive says. And what could not be opened is tried
+ * anew; but a shelf whose table can never be written must not keep writers waiting for ever.
+ */
+bool tr_shelves_to_come(struct terrace *tr)
+{
+	bool coming = false;
+	u32 t;
+
+	for (t = 0; t < tr->nr_tiers && !coming; t++) {
+		struct tr_tier *tier = &tr->tier[t];
+
+		/* Locked: who sees that it is closed sees that the janitor has not looked at it. */
+		spin_lock_irq(&tier->lock);
+		coming = !list_empty(&tier->full_shelves) ||
+			  (tier->aside && time_before(jiffies, tier->aside_since + PATIENCE_SECONDS * HZ));
+		spin_unlock_irq(&tier->lock);
+	}
+	return coming;
 }
 
 /*
@@ -667,20 +704,20 @@ bool tr_shelf_may_open(const struct tr_tier *tier, enum tr_appender who)
 	return READ_ONCE(tier->free_shelves) > (who == TR_APPEND_WRITES ? tr_shelves_kept(tier) : 0);
 }
 
-/* Opens a shelf for @who, and one ahead for writers, while there may be more. */
-static bool open_one(struct terrace *tr, struct tr_tier *tier, enum tr_appender who)
+/* Opens a shelf for @who, and one ahead for writers, while there may be more. 0: did so. */
+static int open_one(struct terrace *tr, struct tr_tier *tier, enum tr_appender who)
 {
-	struct tr_shelf *shelf = NULL;
+	struct tr_shelf *shelf = ERR_PTR(-ENOSPC);
 	u32 tries;
 	bool want;
 
 	spin_lock_irq(&tier->lock);
 	want = !tier->shelf[who] || (who == TR_APPEND_WRITES && !tier->next_shelf[who]);
 	spin_unlock_irq(&tier->lock);
-	for (tries = 0; want && !shelf && tries < OPEN_TRIES && tr_shelf_may_open(tier, who); tries++)
+	for (tries = 0; want && IS_ERR(shelf) && tries < OPEN_TRIES && tr_shelf_may_open(tier, who); tries++)
 		shelf = shelf_open(tr, tier);
-	if (!shelf)
-		return false;
+	if (IS_ERR(shelf))
+		return PTR_ERR(shelf);
 	spin_lock_irq(&tier->lock);
 	tier->free_shelves--;
 	if (!tier->shelf[who])
@@ -688,14 +725,14 @@ static bool open_one(struct terrace *tr, struct tr_tier *tier, enum tr_appender 
 	else
 		tier->next_shelf[who] = shelf;
 	spin_unlock_irq(&tier->lock);
-	return true;
+	return 0;
 }
 
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier)
 {
 	mutex_lock(&tier->open_mutex);
 	close_full_shelves(tr, tier);
-	while (open_one(tr, tier, TR_APPEND_WRITES))
+	while (!open_one(tr, tier, TR_APPEND_WRITES))
 		;
 	mutex_unlock(&tier->open_mutex);
 	if (!list_empty(&tier->full_shelves))
@@ -707,9 +744,10 @@ int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender
 	int err = 0;
 
 	mutex_lock(&tier->open_mutex);
-	if (!READ_ONCE(tier->shelf[who]) && !open_one(tr, tier, who) &&
-	    !READ_ONCE(tier->shelf[who]))
-		err = -ENOSPC;
+	if (!READ_ONCE(tier->shelf[who]))
+		err = open_one(tr, tier, who);
+	if (READ_ONCE(tier->shelf[who]))
+		err = 0;
 	mutex_unlock(&tier->open_mutex);
 	return err;
 }

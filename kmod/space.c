@@ -632,6 +632,7 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	if (tier->trim_from == tier->nr_chunks)
 		tier->trim_from = DIV_ROUND_UP_ULL(blocks, TERRACE_CHUNK_BLOCKS);
 	tier->free_blocks += blocks - tier->data_blocks;
+	WRITE_ONCE(tier->releases, tier->releases + 1);
 	tier->reserve_blocks = tier->next_reserve;
 	tier->ready_max = ready_max(blocks);
 	WRITE_ONCE(tier->data_blocks, blocks);

@@ -113,7 +113,7 @@ struct tr_tier {
 
 	spinlock_t lock;
 	u64 free_blocks;		/* not `used` in any chunk */
-	u64 releases;			/* times that some became free */
+	u64 releases;			/* times that some became free, or can be made so */
 	u32 nr_chunks;
 	struct tr_chunk_info *chunks;
 	struct list_head dirty_chunks;
@@ -128,6 +128,7 @@ struct tr_tier {
 	struct list_head full_shelves;	/* waiting for their writes, owners, table */
 	u32 free_shelves;		/* chunks with nothing used in them … */
 	u32 aside;			/* … but for those that could not be opened */
+	unsigned long aside_since;	/* jiffies when the first could not, and none has been since; 0 */
 	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex clean_mutex;	/* one shelf is cleaned at a time */
@@ -221,6 +222,8 @@ u32 tr_shelves_kept(const struct tr_tier *tier);
 bool tr_shelf_is_open__f(struct tr_tier *tier, u32 number);
 void tr_shelves_put_back(struct terrace *tr);	/* those that could not be opened: to be tried anew */
 void tr_shelves_aside_fn(struct work_struct *work);
+/* Some are full and wait for their last writes, or could not be opened a moment ago. */
+bool tr_shelves_to_come(struct terrace *tr);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
  * them into @owner. How many; 0 when nothing can be read, -ENOMEM. Sleeps.
