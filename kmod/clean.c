@@ -62,7 +62,8 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 		      struct found *found, u32 max, u32 *nr)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
-	u32 at = 0, from = 0, have = 0, bad = 0;
+	u32 at = 0, from = 0, have = 0;
+	struct tr_unread bad = {};
 	u32 end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
 	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
 	struct tr_pack_head head;
@@ -75,7 +76,7 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	if (!buf)
 		err = -ENOMEM;
-	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, bad)) {
+	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, &bad)) {
 		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
 			at++;
 			continue;

@@ -162,14 +162,18 @@ static s64 pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 a
 {
 	struct tr_owner *owner = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*owner), GFP_NOIO);
 	s64 moved = -ENOMEM;
+	bool bad;
 	int nr;
 
 	if (!owner)
 		return moved;
-	nr = tr_shelf_owners(tr, tier, chunk, owner);
+	nr = tr_shelf_owners(tr, tier, chunk, owner, &bad);
 	if (nr > 0)
 		sort(owner, nr, sizeof(*owner), by_block, NULL);
 	moved = nr > 0 ? pack_regions(tr, tier, chunk, owner, nr, alive, must) : nr;
+	/* Whom the rest belongs to may be read another time. */
+	if (!moved && bad)
+		moved = -EIO;
 	kvfree(owner);
 	return moved;
 }

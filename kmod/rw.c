@@ -16,7 +16,8 @@
 static struct bio_set bursts;
 
 #define GENTLE_PAGES	8	/* in one bio */
-#define MOST_BAD	64	/* blocks that were tried; a drive may take half a minute for each */
+#define MOST_BAD	64	/* blocks that were tried; a drive may take half a minute for each … */
+#define PATIENCE_SECONDS 60	/* … or no time */
 
 int tr_rw_init(void)
 {
@@ -119,13 +120,20 @@ int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_
 	return tr_burst_wait(&burst);
 }
 
-bool tr_gave_up_reading(const struct terrace *tr, u32 bad)
+void tr_unread_note(struct tr_unread *bad)
 {
-	return bad >= MOST_BAD || READ_ONCE(tr->stopping);
+	if (!bad->nr++)
+		bad->since = jiffies;
+}
+
+bool tr_gave_up_reading(const struct terrace *tr, const struct tr_unread *bad)
+{
+	return READ_ONCE(tr->stopping) ||
+	       (bad->nr >= MOST_BAD && time_after(jiffies, bad->since + PATIENCE_SECONDS * HZ));
 }
 
 int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector, void *buf, u32 n,
-		 u32 *bad)
+		 struct tr_unread *bad)
 {
 	int err = tr_rw(bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ), r;
 	u32 k;
@@ -133,11 +141,11 @@ int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector,
 	if (!err)
 		return 0;
 	for (err = 0, k = 0; k < n; k++, sector += TERRACE_BLOCK_SECTORS, buf += TERRACE_BLOCK_BYTES) {
-		r = tr_gave_up_reading(tr, *bad) ? -EIO :
+		r = tr_gave_up_reading(tr, bad) ? -EIO :
 		    tr_rw(bdev, sector, buf, TERRACE_BLOCK_BYTES, REQ_OP_READ);
 		if (r) {
 			memset(buf, 0, TERRACE_BLOCK_BYTES);
-			++*bad;
+			tr_unread_note(bad);
 		}
 		err = err ?: r;
 	}

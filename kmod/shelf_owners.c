@@ -37,15 +37,18 @@ static u32 owners_of_table(struct terrace *tr, struct tr_tier *tier, u32 chunk, 
 	return nr;
 }
 
-/* From the owner blocks: the whole shelf is read. An error only if nothing was found. */
+/* From the owner blocks: the whole shelf is read. An error only if nothing was found; *@some_bad:
+ * parts of it could not be read.
+ */
 static int owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk, void *buf,
-			    struct tr_owner *owner)
+			    struct tr_owner *owner, bool *some_bad)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
 	struct tr_owners head;
-	u32 at, k, i, nr = 0, bad = 0;
+	struct tr_unread bad = {};
+	u32 at, k, i, nr = 0;
 
-	for (at = 0; at < SHELF_DATA && !tr_gave_up_reading(tr, bad); at += TERRACE_TABLE_BLOCKS) {
+	for (at = 0; at < SHELF_DATA && !tr_gave_up_reading(tr, &bad); at += TERRACE_TABLE_BLOCKS) {
 		u32 n = min_t(u32, TERRACE_TABLE_BLOCKS, SHELF_DATA - at);
 
 		/* What cannot be read is no owner block; what lies beside it may be one. */
@@ -63,10 +66,12 @@ static int owners_of_blocks(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			}
 		}
 	}
-	return nr || !(bad || READ_ONCE(tr->stopping)) ? nr : -EIO;
+	*some_bad = bad.nr;
+	return nr || !(bad.nr || READ_ONCE(tr->stopping)) ? nr : -EIO;
 }
 
-int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner)
+int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner,
+		    bool *some_bad)
 {
 	void *buf = kvmalloc((TERRACE_TABLE_BLOCKS + 1) * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	int nr;
@@ -74,9 +79,10 @@ int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct 
 	static_assert(TERRACE_TABLE_OWNERS * sizeof(u64) <= TERRACE_BLOCK_BYTES);
 	if (!buf)
 		return -ENOMEM;
+	*some_bad = false;
 	nr = owners_of_table(tr, tier, chunk, buf, owner);
 	if (!nr)
-		nr = owners_of_blocks(tr, tier, chunk, buf, owner);
+		nr = owners_of_blocks(tr, tier, chunk, buf, owner, some_bad);
 	kvfree(buf);
 	return nr;
 }

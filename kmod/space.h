@@ -226,10 +226,12 @@ void tr_shelves_aside_fn(struct work_struct *work);
 bool tr_shelves_to_come(struct terrace *tr);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
- * them into @owner. How many; 0 when nothing can be read, -ENOMEM. Sleeps.
+ * them into @owner. How many; *@some_bad: there may be more, that could not be read. -EIO:
+ * nothing could, -ENOMEM. Sleeps.
  */
-int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner);
-/* For a move: sees to it that @who has a shelf. -ENOSPC: none is free. */
+int tr_shelf_owners(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct tr_owner *owner,
+		    bool *some_bad);
+/* For a move: sees to it that @who has a shelf. -ENOSPC: none is free; -ENOMEM. */
 int tr_shelf_open_for(struct terrace *tr, struct tr_tier *tier, enum tr_appender who);
 /* For cleaning, when no shelf is free and the moves have none: goes on in one that a stop or
  * a crash gave up, if it can (reopen.c). Sleeps.
@@ -291,12 +293,18 @@ int tr_burst_wait(struct tr_burst *burst);
 void tr_trim(const struct tr_tier *tier, u64 index, u32 n, struct tr_burst *burst);
 /* One buffer, and wait. */
 int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_opf_t opf);
-/* Reads @n blocks; what cannot be read of them becomes zeros, and is counted in *@bad. When that
- * comes to 64, or the volume stops, the rest is left out: tr_gave_up_reading(). The
- * first error, 0: all were read.
+struct tr_unread {
+	u32 nr;				/* pieces that could not be read */
+	unsigned long since;		/* jiffies at the first of them */
+};
+
+void tr_unread_note(struct tr_unread *bad);
+/* They are many, and have taken long, or the volume stops. A drive that says so fast is read whole. */
+bool tr_gave_up_reading(const struct terrace *tr, const struct tr_unread *bad);
+/* Reads @n blocks; what cannot be read of them becomes zeros, and is counted in *@bad. From
+ * tr_gave_up_reading() on the rest is left out. The first error, 0: all were read.
  */
 int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector, void *buf, u32 n,
-		 u32 *bad);
-bool tr_gave_up_reading(const struct terrace *tr, u32 bad);
+		 struct tr_unread *bad);
 
 #endif

@@ -51,8 +51,9 @@ struct sweep {
 	void *data;			/* the window, then its pieces one behind the other */
 	u64 *loose;			/* what the map says are loose blocks of the shelf */
 	s64 moved;
-	u32 bad;			/* pieces that could not be read */
+	struct tr_unread bad;		/* pieces */
 	bool busy;			/* somebody else is at work on a region */
+	int no_place;			/* why the moves have no shelf */
 	struct tr_move move[REGIONS];	/* by number */
 	struct piece piece[WINDOW];	/* by offset */
 };
@@ -267,16 +268,15 @@ static void read_singly(struct sweep *s)
 	for (k = 0; k < s->nr_pieces; k++) {
 		struct piece *piece = &s->piece[k];
 
-		if (tr_gave_up_reading(s->tr, s->bad)) {
+		if (tr_gave_up_reading(s->tr, &s->bad)) {
 			piece->bad = -EIO;
 		} else {
 			tr_burst_begin(&burst);
 			read_span(s, &burst, piece->offset, piece->offset + piece->n);
 			piece->bad = tr_burst_wait(&burst);
-			s->bad += !!piece->bad;
+			if (piece->bad)
+				tr_unread_note(&s->bad);
 		}
-		if (piece->bad)
-			piece->move->err = -EIO;
 	}
 }
 
@@ -320,7 +320,8 @@ static u32 get_place(struct sweep *s, struct piece *piece)
 
 	for (tries = 0; !got && tries < 2; tries++) {
 		got = tr_shelf_get(s->tr, s->tier, TR_APPEND_MOVES, piece->n, &piece->index);
-		if (!got && tr_shelf_open_for(s->tr, s->tier, TR_APPEND_MOVES))
+		s->no_place = got ? 0 : tr_shelf_open_for(s->tr, s->tier, TR_APPEND_MOVES);
+		if (s->no_place)
 			break;
 	}
 	return got;
@@ -439,7 +440,7 @@ static int write_and_publish(struct sweep *s)
 	for (k = 0; k < s->nr_pieces; k = end) {
 		end = get_places(s, k);
 		if (end == k)
-			return -ENOSPC;
+			return s->no_place ?: -ENOSPC;
 		err = write_pieces(s, k, end, &data) ?: publish(s, k, end);
 		if (err) {
 			give_back(s, k, end);
@@ -484,10 +485,11 @@ static int sweep_all(struct sweep *s, struct tr_owner *owner)
 	struct tr_chunk *bits = tr_chunk_get(s->tr, s->tier, s->chunk);
 	int err = 0, named;
 	u32 k, n, nr = 0;
+	bool bad;
 
 	if (IS_ERR(bits))
 		return PTR_ERR(bits);
-	named = tr_shelf_owners(s->tr, s->tier, s->chunk, owner);
+	named = tr_shelf_owners(s->tr, s->tier, s->chunk, owner, &bad);
 	if (named > 0)
 		nr = sift(s, owner, named, bits);
 	tr_chunk_put(bits);

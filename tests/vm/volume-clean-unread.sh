@@ -26,11 +26,11 @@ region = [i for i in json.load(sys.stdin)["items"] if i["item"] == "region"][0]
 place, block = max((run["place"] + run["blocks"] - 1, run["block"] + run["blocks"] - 1) for run in region["run"])
 print(place // 16384, place % 16384, block)'
 }
-# bad SHELF BLOCK: it cannot be read
+# bad SHELF BLOCK [NR]: it, and those behind it, cannot be read
 bad() {
 	local data
 	data=$(vol_layout slow data) data=${data% *}
-	drive slow error add read $((data + ($1 * 16384 + $2) * 8)) 8
+	drive slow error add read $((data + ($1 * 16384 + $2) * 8)) $((${3:-1} * 8))
 }
 
 mkdrive slow ram 512
@@ -62,29 +62,68 @@ read -r now at blocks <<< "$(pack)"
 [ "$now" != "$shelf" ] || die "the pack is where it was"
 pass "a dead block behind a live pack"
 
-# loose blocks, whose owner blocks stand behind a dead one: the shelf has no table
+# loose blocks, whose owner blocks stand behind dead ones: the shelf has no table
+for dead in 1 100; do
+	vol_format
+	vol_up stream_kb=0 janitor_high=1000 commit_ms=60000
+	start from_ram orders /dev/terrace/vol range 0 1024 cold 1000 > /dev/shm/hint
+	until [ -s /dev/shm/hint ]; do sleep 0.1; done
+	dd if=$DATA of="$VOL" bs=512k count=8 oflag=direct status=none
+	kill_all "$JOB"
+	vol_message checkpoint
+	vol_down
+	read -r shelf at block <<< "$(last)"
+	check_eq "where the last loose block is" "$at" 1023
+	vol_up stream_kb=0 janitor_high=1000
+	blkdiscard -o $(((block + 1 - dead) * 4096)) -l $((dead * 4096)) "$VOL"
+	vol_message checkpoint
+	vol_down
+	bad "$shelf" $((1024 - dead)) $dead
+	vol_up stream_kb=0 janitor_high=1000
+	orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block beside its owner blocks that cannot be read"
+	check_eq "blocks moved" "$(down)" $((1024 - dead))
+	vol_message commit
+	dd if=/dev/zero of=$DATA bs=4k seek=$((block + 1 - dead)) count=$dead conv=notrunc status=none
+	same "loose blocks that were moved"
+	vol_down
+	drive slow error clear
+	vol_check
+	pass "$dead dead blocks before owner blocks"
+done
+
+# of a region that lies in two places of a shelf, far from each other, a block in the first cannot be read
 vol_format
 vol_up stream_kb=0 janitor_high=1000 commit_ms=60000
-start from_ram orders /dev/terrace/vol range 0 1024 cold 1000 > /dev/shm/hint
+start from_ram orders /dev/terrace/vol range 0 4096 cold 1000 > /dev/shm/hint
 until [ -s /dev/shm/hint ]; do sleep 0.1; done
-dd if=$DATA of="$VOL" bs=512k count=8 oflag=direct status=none
+dd if=$DATA of="$VOL" bs=512k count=4 oflag=direct status=none
+dd if=$DATA of="$VOL" bs=1M seek=4 count=8 oflag=direct status=none
+dd if=$DATA of="$VOL" bs=512k skip=4 seek=4 count=4 oflag=direct conv=notrunc status=none
 kill_all "$JOB"
 vol_message checkpoint
 vol_down
+# on SHELF: blocks of region 0 that lie there
+on() {
+	terracectl dump --json map --range 0 "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
+import json, sys
+region = [i for i in json.load(sys.stdin)["items"] if i["item"] == "region"][0]
+print(sum(run["blocks"] for run in region["run"] if run["tier"] == 1 and run["place"] // 16384 == int(sys.argv[1])))' "$1"
+}
 read -r shelf at block <<< "$(last)"
-check_eq "where the last loose block is" "$at" 1023
+[ "$at" -ge 2560 ] || die "region 0 lies together: its last block is at $at"
+check_eq "blocks of region 0 on the shelf" "$(on "$shelf")" 1024
+bad "$shelf" 10
 vol_up stream_kb=0 janitor_high=1000
-blkdiscard -o $((block * 4096)) -l 4096 "$VOL"
+orders move "$shelf" clean tier_down=1 || grep -q "error=EIO" /dev/shm/orders || die "cleaning: $(cat /dev/shm/orders)"
+vol_message commit
 vol_message checkpoint
 vol_down
-bad "$shelf" 1023
+left=$(on "$shelf")
+[ "$left" -ge 1 ] || die "the block that cannot be read was moved"
+[ "$left" -le 8 ] || die "$left blocks stay on the shelf, one of which cannot be read"
 vol_up stream_kb=0 janitor_high=1000
-orders move "$shelf" clean tier_down=1 || die "a shelf with a dead block beside its owner blocks that cannot be read"
-check_eq "blocks moved" "$(down)" 1023
-vol_message commit
-dd if=/dev/zero of=$DATA bs=4k seek="$block" count=1 conv=notrunc status=none
-same "loose blocks that were moved"
-vol_down
 drive slow error clear
+same "a region of which a block could not be read"
+vol_down
 vol_check
-pass "a dead block before owner blocks"
+pass "a block that cannot be read far before others of its region"
