@@ -141,8 +141,10 @@ static int step(struct terrace *tr, struct bio *bio)
 	else if (tr_io_of(bio)->rescue)
 		how |= TR_HOW_PACK;
 
-	if (how & TR_HOW_WRITE)
+	if (how & TR_HOW_WRITE) {
 		tr_io_of(bio)->looked = tr_credits_looked(tr);
+		tr_io_of(bio)->index = tr_releases(tr);
+	}
 	rcu_read_lock();
 	verdict = tr_route(tr, &io, block, &nr, how, &ref);
 	rcu_read_unlock();
@@ -169,6 +171,7 @@ static int step(struct terrace *tr, struct bio *bio)
 	case TR_GROW:
 		return prepare(tr, bio, verdict, nr);
 	case TR_ROOM:
+	case TR_BUSY:
 		tr_io_of(bio)->asked = 0;	/* writers only; what it was told then has aged */
 		return verdict;
 	case TR_PAGES:
@@ -198,7 +201,7 @@ static void walk_fn(struct work_struct *work)
 		if (r == TR_PAGES)
 			tr_credits_wait(tr, bio);
 		else
-			tr_defer_room(tr, bio);
+			tr_defer_room(tr, bio, r == TR_ROOM);
 		return;
 	}
 	if (r)
@@ -276,11 +279,15 @@ void tr_defer_end(struct terrace *tr, struct bio *bio, blk_status_t status)
 	parent_put(io);
 }
 
-void tr_defer_room(struct terrace *tr, struct bio *bio)
+void tr_defer_room(struct terrace *tr, struct bio *bio, bool full)
 {
 	u64 block = bio->bi_iter.bi_sector / TERRACE_BLOCK_SECTORS;
-	blk_status_t status = hopeless(tr, block) ? BLK_STS_NOSPC : BLK_STS_OK;
+	blk_status_t status = full && hopeless(tr, block) ? BLK_STS_NOSPC : BLK_STS_OK;
 	unsigned long flags;
+
+	/* What the janitor's last look found may have come after this one's. */
+	if (status && tr_io_of(bio)->index != READ_ONCE(tr->janitor_vain))
+		status = BLK_STS_AGAIN;
 
 	/* Under the lock: who ends the waiting (read-only, noflush) sets his
 	 * mark first and empties the list then.
@@ -293,10 +300,12 @@ void tr_defer_room(struct terrace *tr, struct bio *bio)
 	if (!status)
 		bio_list_add(&tr->room_waiters, bio);
 	spin_unlock_irqrestore(&tr->room_lock, flags);
-	if (status) {
+	if (status == BLK_STS_AGAIN)
+		queue_work(tr->io_wq, &tr_io_of(bio)->work);
+	else if (status)
 		tr_defer_end(tr, bio, status);
+	if (status)
 		return;
-	}
 	/* Room comes from a commit (journal blocks, freed places) and from the
 	 * refill worker; both end in tr_room_made(). Kicked after the bio is on
 	 * the list, so that it cannot miss them. Another writer's home may have been looked for

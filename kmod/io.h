@@ -16,7 +16,8 @@ enum tr_verdict {
 	TR_LOAD,	/* the region must be loaded, created, or looked up again */
 	TR_GROW,	/* its leaf must grow */
 	TR_SLOW,	/* to be delayed, see throttle.c */
-	TR_ROOM,	/* no place or no journal room right now */
+	TR_ROOM,	/* no place right now */
+	TR_BUSY,	/* no journal room right now, which says nothing of places */
 	TR_PAGES,	/* no room for the region's page */
 };
 

@@ -481,7 +481,7 @@ static void make_room(struct terrace *tr, struct tr_tier *tier, struct tr_tier *
 }
 
 /* What it may have failed for has changed: room, or orders that held regions. */
-static u64 releases(struct terrace *tr)
+u64 tr_releases(struct terrace *tr)
 {
 	u64 sum = 1 + atomic64_read(&tr->orders_ended);
 	u32 t;
@@ -504,7 +504,7 @@ static bool has_work(struct terrace *tr)
 static void janitor_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, janitor_work);
-	u64 began = releases(tr);
+	u64 began = tr_releases(tr);
 	bool looked = has_work(tr);
 	struct candidate *candidate = kvmalloc_array(WINDOW, sizeof(*candidate), GFP_NOIO);
 	struct tr_move *move = kmalloc_array(TR_MOVE_BATCH, sizeof(*move), GFP_NOIO);
@@ -549,7 +549,7 @@ static void janitor_fn(struct work_struct *work)
 /* It looked at everything, in vain, and nothing has become free since. */
 bool tr_janitor_gave_up(struct terrace *tr)
 {
-	return !READ_ONCE(tr->janitor_busy) && READ_ONCE(tr->janitor_vain) == releases(tr);
+	return !READ_ONCE(tr->janitor_busy) && READ_ONCE(tr->janitor_vain) == tr_releases(tr);
 }
 
 static bool wanted(struct terrace *tr)
@@ -570,7 +570,7 @@ static bool rests(struct terrace *tr)
 		return false;
 	if (!tr_room_is_waited_for(tr))
 		return true;
-	return READ_ONCE(tr->janitor_vain) == releases(tr) && !tr_hidden_room_wanted(tr);
+	return READ_ONCE(tr->janitor_vain) == tr_releases(tr) && !tr_hidden_room_wanted(tr);
 }
 
 /* Not work_busy(): the last lines of a pass, with its verdict given, are no pass. */

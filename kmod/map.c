@@ -210,7 +210,7 @@ static enum tr_verdict route_new(struct terrace *tr, struct tr_io *io, struct tr
 
 	if (!tr_journal_reserve(tr, n)) {
 		unpromise(tr, region, n, 1);
-		return TR_ROOM;
+		return TR_BUSY;
 	}
 	got = get_place(tr, (region->number << TERRACE_REGION_SHIFT) + i, n, how, &t, &index);
 	if (got < n) {

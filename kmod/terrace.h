@@ -175,7 +175,7 @@ struct tr_io {
 	u32 thread;		/* who asked, if a worker goes on with it; 0: whoever runs */
 	u16 i, nr;		/* blocks within the region */
 	struct tr_region *region; /* pinned, for NEW */
-	u64 index;		/* tier-relative, of the first block */
+	u64 index;		/* tier-relative, of the first block; parents: tr_releases() when they looked */
 	u64 since;		/* if timed: nanoseconds */
 
 	union {
@@ -201,7 +201,8 @@ void tr_defer(struct terrace *tr, struct bio *bio);
 bool tr_rescuable(const struct tr_io *io, const struct bio *bio, blk_status_t status);
 void tr_rescue(struct terrace *tr, struct bio *bio);
 void tr_rescued(const struct tr_io *io);	/* it went well */
-void tr_defer_room(struct terrace *tr, struct bio *bio);	/* until tr_room_made() */
+/* Parks it until tr_room_made(); @full: it found no place, and may learn that there will be none. */
+void tr_defer_room(struct terrace *tr, struct bio *bio, bool full);
 void tr_room_made(struct terrace *tr);
 void tr_orders_ended(struct terrace *tr);	/* a batch that was at work */
 void tr_requeue_waiters(struct terrace *tr);
@@ -354,6 +355,7 @@ void tr_janitor_kick(struct terrace *tr);	/* never sleeps */
 bool tr_shelves_low(struct terrace *tr, const struct tr_tier *tier);
 /* Is it sure that there is nothing to make room from? */
 bool tr_janitor_gave_up(struct terrace *tr);
+u64 tr_releases(struct terrace *tr);	/* changes with all that it may have failed for */
 
 /* New writes wait a little when room runs out (throttle.c). */
 struct tr_throttle {
