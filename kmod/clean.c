@@ -205,6 +205,43 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, stru
 	return moved ?: packs;
 }
 
+/* Of what lives on the shelf, what its owners name: the rest may be in packs. */
+static u32 count_loose(struct terrace *tr, struct tr_tier *tier, u32 chunk)
+{
+	struct tr_owner *owner = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*owner), GFP_NOIO);
+	u64 *seen = kcalloc(TR_CHUNK_WORDS, sizeof(*seen), GFP_NOIO);
+	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
+	u32 loose = 0;
+	bool bad;
+	int nr = 0, k;
+
+	if (owner && seen && !IS_ERR(bits))
+		nr = tr_shelf_owners(tr, tier, chunk, owner, &bad);
+	for (k = 0; k < nr; k++) {
+		u32 at = owner[k].offset;
+
+		if (at < TERRACE_CHUNK_BLOCKS && is_used(tier, bits, at) &&
+		    !(seen[at / 64] >> (at % 64) & 1)) {
+			seen[at / 64] |= 1ull << (at % 64);
+			loose++;
+		}
+	}
+	if (!IS_ERR(bits))
+		tr_chunk_put(bits);
+	kfree(seen);
+	kvfree(owner);
+	return loose;
+}
+
+/* What is loose fits to the last block, so it may yet fit. Asked when nothing else is left. */
+static bool fits_loose(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 alive)
+{
+	u32 room = tr_shelf_room(tier, TR_APPEND_MOVES);
+
+	return tr_shelf_fits(room, alive, 0) &&
+	       tr_shelf_fits(room, alive, alive - min(alive, count_loose(tr, tier, chunk)));
+}
+
 /*
  * There is always a shelf that can be emptied, if there was one at the start: others
  * than cleaning leave the last free shelf alone, cleaning goes one by one, and begins
@@ -223,7 +260,7 @@ s64 tr_clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, struct t
 	spin_unlock_irq(&tier->lock);
 	if (!tr_shelf_takes(tier, alive))
 		tr_shelf_reopen(tr, tier);
-	if (tr_shelf_takes(tier, alive))
+	if (tr_shelf_takes(tier, alive) || fits_loose(tr, tier, chunk, alive))
 		moved = clean_shelf(tr, tier, chunk, order);
 	mutex_unlock(&tier->clean_mutex);
 	return moved;

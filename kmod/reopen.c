@@ -171,6 +171,7 @@ static int reopen(struct terrace *tr, struct tr_tier *tier, u32 number, struct s
 {
 	struct tr_chunk *chunk = tr_chunk_get(tr, tier, number);
 	struct tr_shelf *shelf;
+	u32 least = least_alive(tier, number);
 	int err;
 
 	if (IS_ERR(chunk))
@@ -183,7 +184,7 @@ static int reopen(struct terrace *tr, struct tr_tier *tier, u32 number, struct s
 	shelf->next = s->next;
 	shelf->prev_owner = s->prev_owner;
 	if (!err && (s->next >= tr_shelf_end(tier) ||
-		     !tr_shelf_fits(tr_shelf_left(tier, shelf), least_alive(tier, number))))
+		     !tr_shelf_fits(tr_shelf_left(tier, shelf), least, least)))
 		err = -ENOSPC;
 	if (!err)
 		err = erase_owners(tr, tier, s, number);

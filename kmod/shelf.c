@@ -44,6 +44,7 @@
 #include "shelf.h"
 
 #define OPEN_TRIES	3	/* shelves, one after the other */
+#define COMMITS		128u	/* while one shelf is cleaned */
 #define PATIENCE_SECONDS 60	/* with shelves that cannot be opened */
 
 static u32 owner_blocks(u32 blocks)
@@ -215,33 +216,43 @@ bool tr_shelf_spares(struct tr_tier *tier, u32 n)
 	return READ_ONCE(tier->free_shelves) >= keep + (tr_shelf_room(tier, TR_APPEND_MOVES) < n);
 }
 
-bool tr_shelf_fits(u32 room, u32 n)
+bool tr_shelf_fits(u32 room, u32 n, u32 packed)
 {
 	/* A pack that does not fit what is left of a shelf goes to the next one whole. */
-	return room >= n + n / TERRACE_OWNERS_PER_BLOCK + 1 + min_t(u32, n, TERRACE_REGION_BLOCKS);
+	u32 slack = clamp_t(u32, packed, min(n, COMMITS), TERRACE_REGION_BLOCKS);
+
+	return room >= n + n / TERRACE_OWNERS_PER_BLOCK + 1 + slack;
 }
 
 bool tr_shelf_takes(struct tr_tier *tier, u32 n)
 {
 	return READ_ONCE(tier->free_shelves) ||
-	       tr_shelf_fits(tr_shelf_room(tier, TR_APPEND_MOVES), n);
+	       tr_shelf_fits(tr_shelf_room(tier, TR_APPEND_MOVES), n, n);
 }
 
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 {
 	struct tr_shelf *shelf;
 	unsigned long flags;
+	bool short_of;
 	u64 skipped;
 	u32 got;
 
 	/* Loose blocks that were swept, and are not named yet, may stand before it. */
 	tr_shelf_pad(tier, TR_APPEND_MOVES, &skipped);
-	/* What is left of this shelf is too short: its owners, and cleaning. */
+	/* What is left of this shelf is too short: its owners, and cleaning. With none to follow it
+	 * stays: nothing could be cleaned without it.
+	 */
 	spin_lock_irqsave(&tier->lock, flags);
 	shelf = tier->shelf[TR_APPEND_MOVES];
-	if (shelf && shelf_room__f(tier, shelf) < n)
+	short_of = shelf && shelf_room__f(tier, shelf) < n;
+	if (short_of && tier->free_shelves)
 		shelf_advance__f(tier, TR_APPEND_MOVES);
+	else if (short_of)
+		n = 0;
 	spin_unlock_irqrestore(&tier->lock, flags);
+	if (!n)
+		return 0;
 	got = tr_shelf_get(tr, tier, TR_APPEND_MOVES, n, index);
 	if (got && got < n)
 		tr_shelf_abandoned(tr, tier, *index, got, true);

@@ -193,8 +193,10 @@ u32 tr_shelf_room(struct tr_tier *tier, enum tr_appender who);
 bool tr_shelf_spares(struct tr_tier *tier, u32 n);
 /* Is there room to clean a shelf with @n blocks to its end? */
 bool tr_shelf_takes(struct tr_tier *tier, u32 n);
-/* … in one that has @room? */
-bool tr_shelf_fits(u32 room, u32 n);
+/* … in one that has @room? @packed of them, at most, are in packs. There is room for some commits
+ * meanwhile, too: each ends with an owner block of its own.
+ */
+bool tr_shelf_fits(u32 room, u32 n, u32 packed);
 /* All @n in one piece for a move, or none: then the next shelf may have room. */
 u32 tr_shelf_get_run(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 /* The unit that is padded to now; 1: room is short. */
