@@ -111,7 +111,8 @@ static void note_bad(struct tr_order *order, const struct tr_order *one)
 		order->result.bad_block = one->result.bad_block;
 }
 
-static bool may_go_on(struct terrace *tr, const struct tr_order *order, u32 bad)
+static bool may_go_on(struct terrace *tr, const struct tr_order *order,
+		      const struct tr_unread *bad)
 {
 	return tr_writable(tr) && !tr_gave_up_reading(tr, bad) && !(order && tr_order_stops(tr, order));
 }
@@ -140,17 +141,19 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 {
 	struct tr_order *one = kvmalloc(sizeof(*one), GFP_NOIO);
 	int err = 0, r = 0;
-	u32 k, bad = 0;
+	struct tr_unread bad = {};
+	u32 k;
 	s64 moved = 0;
 
 	if (!one)
 		return -ENOMEM;
-	for (k = 0; k < nr && r != -ENOSPC && may_go_on(tr, order, bad); k++) {
+	for (k = 0; k < nr && r != -ENOSPC && may_go_on(tr, order, &bad); k++) {
 		if (order)
 			tr_order_idle(tr, order);
 		r = move_packs_of(tr, tier, chunk, &found[k], one);
 		note_bad(order, one);
-		bad += r == -EIO;
+		if (r == -EIO)
+			tr_unread_note(&bad);
 		if (r && (!err || err == -ENOENT))
 			err = r;
 		if (!r)			/* nothing written: dead packs were dropped */

@@ -94,7 +94,7 @@ static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_o
 			    (s->move.number << TERRACE_REGION_SHIFT) + i, tier->number,
 			    tr_place_index(s->place[i]));
 		lose(s, result, i);
-		if (tr_gave_up_reading(tr, ++failed))
+		if (tr_order_gave_up(tr, ++failed))
 			return -EIO;
 	}
 	return 0;
@@ -218,7 +218,7 @@ int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
 			tr_bit_set(lost, bad);
 		/* Read twice, with others and alone; a wrong checksum is no timeout of a dead drive. */
 		failed += err != -EBADMSG ? 2 : 0;
-		if (!tr_gave_up_reading(tr, failed))
+		if (!tr_order_gave_up(tr, failed))
 			continue;
 		said = -EINTR;
 		break;

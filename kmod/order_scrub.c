@@ -39,7 +39,7 @@ struct scrub {
 static bool goes_on(const struct scrub *scrub)
 {
 	return !tr_order_stops(scrub->tr, scrub->order) &&
-	       !tr_gave_up_reading(scrub->tr, scrub->failed);
+	       !tr_order_gave_up(scrub->tr, scrub->failed);
 }
 
 void tr_scrub_wait(struct terrace *tr, const struct tr_order *order)
@@ -215,7 +215,7 @@ int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	if (result->unreadable)
 		DMERR_LIMIT("%s: %u blocks of region %llu cannot be read, the first is %llu", tr->name,
 			    result->unreadable, order->ask.region, result->bad_block);
-	if (tr_gave_up_reading(tr, scrub.failed))
+	if (tr_order_gave_up(tr, scrub.failed))
 		return -EINTR;
 	return result->unreadable || scrub.damaged ? -EIO : 0;
 }
@@ -251,11 +251,12 @@ static bool is_closed(struct tr_tier *tier, u32 chunk)
 static void scrub_owners(struct terrace *tr, struct tr_order *order, struct tr_tier *tier, void *buf)
 {
 	u64 first = order->ask.region << TERRACE_CHUNK_SHIFT, place;
-	u32 at, k, n, bad = 0, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
+	u32 at, k, n, end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
 	struct terrace_result *result = &order->result;
+	struct tr_unread bad = { };
 	struct tr_owners head;
 
-	for (at = 0; at < end && !tr_order_stops(tr, order) && !tr_gave_up_reading(tr, bad); at += n) {
+	for (at = 0; at < end && !tr_order_stops(tr, order) && !tr_gave_up_reading(tr, &bad); at += n) {
 		n = min_t(u32, SCAN_BLOCKS, end - at);
 		tr_order_idle(tr, order);
 		tr_flight_enter(tr, BIT(tier->number));

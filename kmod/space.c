@@ -579,10 +579,14 @@ void tr_space_start(struct terrace *tr)
 	INIT_WORK(&tr->refill_work, refill_fn);
 }
 
-/* What lies ready is out of everybody else's reach: a part of the tier. */
-static u32 ready_max(u64 data_blocks)
+/* What lies ready is out of everybody else's reach: a part of the tier. As many blocks of
+ * it in shorter runs, where those are.
+ */
+static u32 ready_max(const struct tr_tier *tier)
 {
-	return clamp_t(u64, data_blocks / (32 * TR_RUN_BLOCKS), 4, TR_READY_RUNS);
+	u64 runs = max_t(u64, tier->data_blocks / (32 * TR_RUN_BLOCKS), 4);
+
+	return min_t(u64, div_u64(runs * TR_RUN_BLOCKS, run_blocks(tier)), TR_READY_RUNS);
 }
 
 int tr_space_init(struct terrace *tr, struct tr_tier *tier)
@@ -595,7 +599,7 @@ int tr_space_init(struct terrace *tr, struct tr_tier *tier)
 	INIT_LIST_HEAD(&tier->full_shelves);
 	xa_init(&tier->deltas);
 	tier->nr_chunks = DIV_ROUND_UP_ULL(tier->data_blocks, TERRACE_CHUNK_BLOCKS);
-	tier->ready_max = ready_max(tier->data_blocks);
+	tier->ready_max = ready_max(tier);
 	tier->trim_from = tier->nr_chunks;
 	tier->chunks = kvcalloc(tier->nr_chunks, sizeof(*tier->chunks), GFP_KERNEL);
 	tier->cpu_run = alloc_percpu(struct tr_run);
@@ -634,8 +638,8 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	tier->free_blocks += blocks - tier->data_blocks;
 	WRITE_ONCE(tier->releases, tier->releases + 1);
 	tier->reserve_blocks = tier->next_reserve;
-	tier->ready_max = ready_max(blocks);
 	WRITE_ONCE(tier->data_blocks, blocks);
+	tier->ready_max = ready_max(tier);
 	/* Pairs with the dependent loads in chunk_loaded() and chunk_used(). */
 	smp_store_release(&tier->chunks, chunks);
 	/* Pairs with nr_chunks(). */

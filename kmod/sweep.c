@@ -51,7 +51,7 @@ struct sweep {
 	void *data;			/* the window, then its pieces one behind the other */
 	u64 *loose;			/* what the map says are loose blocks of the shelf */
 	s64 moved;
-	struct tr_unread bad;		/* pieces */
+	struct tr_unread bad;		/* blocks */
 	bool busy;			/* somebody else is at work on a region */
 	int no_place;			/* why the moves have no shelf */
 	struct tr_move move[REGIONS];	/* by number */
@@ -259,24 +259,41 @@ static int read_all(struct sweep *s)
 	return tr_burst_wait(&burst);
 }
 
-/* Some of it cannot be read, perhaps only what lies between: what can be moves. */
+/* Splits piece @k behind its first @n blocks. There are no more pieces than blocks. */
+static void split_piece(struct sweep *s, u32 k, u32 n)
+{
+	struct piece *piece = &s->piece[k];
+
+	memmove(piece + 2, piece + 1, (s->nr_pieces - k - 1) * sizeof(*piece));
+	s->nr_pieces++;
+	piece[1] = (struct piece){
+		.move = piece->move, .offset = piece->offset + n, .i = piece->i + n, .n = piece->n - n,
+	};
+	piece->n = n;
+}
+
+/* Some of it cannot be read, perhaps only what lies between: what can be moves, to the block. */
 static void read_singly(struct sweep *s)
 {
 	struct tr_burst burst;
 	u32 k;
 
-	for (k = 0; k < s->nr_pieces; k++) {
+	for (k = 0; k < s->nr_pieces;) {
 		struct piece *piece = &s->piece[k];
 
-		if (tr_gave_up_reading(s->tr, &s->bad)) {
-			piece->bad = -EIO;
-		} else {
+		piece->bad = tr_gave_up_reading(s->tr, &s->bad);
+		if (!piece->bad) {
 			tr_burst_begin(&burst);
 			read_span(s, &burst, piece->offset, piece->offset + piece->n);
 			piece->bad = tr_burst_wait(&burst);
+			if (piece->bad && piece->n > 1) {
+				split_piece(s, k, 1);
+				continue;
+			}
 			if (piece->bad)
 				tr_unread_note(&s->bad);
 		}
+		k++;
 	}
 }
 
@@ -300,19 +317,6 @@ static void close_up(struct sweep *s)
 }
 
 /* --- 5: writing ----------------------------------------------------------------- */
-
-/* Splits piece @k behind its first @n blocks. There are no more pieces than blocks. */
-static void split_piece(struct sweep *s, u32 k, u32 n)
-{
-	struct piece *piece = &s->piece[k];
-
-	memmove(piece + 2, piece + 1, (s->nr_pieces - k - 1) * sizeof(*piece));
-	s->nr_pieces++;
-	piece[1] = (struct piece){
-		.move = piece->move, .offset = piece->offset + n, .i = piece->i + n, .n = piece->n - n,
-	};
-	piece->n = n;
-}
 
 static u32 get_place(struct sweep *s, struct piece *piece)
 {

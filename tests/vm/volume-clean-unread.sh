@@ -119,8 +119,7 @@ vol_message commit
 vol_message checkpoint
 vol_down
 left=$(on "$shelf")
-[ "$left" -ge 1 ] || die "the block that cannot be read was moved"
-[ "$left" -le 8 ] || die "$left blocks stay on the shelf, one of which cannot be read"
+check_eq "blocks that stay on the shelf, of which one cannot be read" "$left" 1
 vol_up stream_kb=0 janitor_high=1000
 drive slow error clear
 same "a region of which a block could not be read"
