@@ -328,6 +328,8 @@ void pack_loose(struct engine *e);
 void promote(struct engine *e);
 void promote_epoch(struct engine *e);
 void promote_heirs(struct engine *e);
+/* What was to be raised there is no more. */
+void promote_not(struct engine *e, uint64_t block, uint64_t nr);
 /* Up with it at the next occasion; false: too many wait. */
 bool promote_soon(struct engine *e, uint64_t block);
 

@@ -63,6 +63,7 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 {
 	struct ralt_range *last = e->nr_cold ? &e->cold[e->nr_cold - 1] : NULL;
 
+	promote_not(e, block, nr);
 	/* A large discard comes in pieces. */
 	if (last && block <= last->first + last->count && last->first <= block) {
 		if (block + nr > last->first + last->count)

@@ -211,6 +211,30 @@ bool promote_soon(struct engine *e, uint64_t block)
 	return true;
 }
 
+void promote_not(struct engine *e, uint64_t block, uint64_t nr)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->nr_heirs; i++)
+		if (e->heir[i] < block || e->heir[i] - block >= nr)
+			e->heir[kept++] = e->heir[i];
+	e->nr_heirs = kept;
+}
+
+/* They may have waited long: others may lie there now, or they have cooled down. */
+static void drop_cold(struct engine *e)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->nr_heirs; i++) {
+		uint64_t block = e->heir[i];
+
+		if (tails_have(e->tails, block) || (!tails_have(e->dead, block) && warmth_hot(&e->warmth, block)))
+			e->heir[kept++] = block;
+	}
+	e->nr_heirs = kept;
+}
+
 void promote_heirs(struct engine *e)
 {
 	static struct batch b, left;
@@ -218,6 +242,7 @@ void promote_heirs(struct engine *e)
 
 	if (!e->nr_heirs || !governor_allows_up(&e->governor) || e->now_ns < e->heirs_again_ns)
 		return;
+	drop_cold(e);
 	/* One order for a region: a second one would find it busy. */
 	qsort(e->heir, e->nr_heirs, sizeof(e->heir[0]), by_number);
 	b = (struct batch){ .nr = e->nr_heirs };

@@ -336,6 +336,52 @@ static void heirs_wait(void **state)
 	}
 }
 
+/* What waits to be raised is not when its file has died meanwhile, or its heat is gone: others may lie there. */
+static void heirs_that_wait_in_vain_are_not_raised(void **state)
+{
+	enum { LIVE, DIE, COOL, WAYS };
+	const struct inherit_step step[] = { { 1024 * 4096ull, 1024 * 4096ull } };
+	const struct engine_range range[] = { { .block = 0, .nr = 1024 }, { .block = 32768, .nr = 1024 } };
+	struct engine_file file[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = 1024 * 4096, .step = step, .nr_steps = 1 };
+	for (int way = LIVE; way < WAYS; way++) {
+		struct ralt_range out = { 32768, 1024 };
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint64_t before;
+		uint32_t up = 0;
+
+		sim_open(s);
+		for (int i = 0; i < 40000; i++) {
+			sim_access(s, prng_below(&s->prng, 2048) * 16, false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		s->no_room = true;
+		engine_inherit(&s->e, file, 1, file + 1, 1, 0, false);
+		assert_true(s->e.nr_heirs >= 60);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(sim_tick(s), 0);
+		if (way == DIE) {
+			engine_dead(&s->e, out.first, out.count, true);
+			engine_forget(&s->e, out.first, out.count);
+		} else if (way == COOL) {
+			assert_int_equal(warmth_forget_some(&s->e.warmth, &out, 1), 1);
+		}
+		before = s->e.stats.promoted_as_heirs;
+		s->no_room = false;
+		for (int i = 0; i < 32; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 32768; b < 33792; b++)
+			up += s->v.place[b] != PLACE_PACKED;
+		print_message("way %d: %u up, %u raised as heirs\n", way, up, (uint32_t)(s->e.stats.promoted_as_heirs - before));
+		assert_true(way == LIVE ? s->e.stats.promoted_as_heirs - before >= 50 : s->e.stats.promoted_as_heirs == before);
+		sim_remove(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +394,7 @@ int main(void)
 		cmocka_unit_test(banned_blocks_do_not_stay),
 		cmocka_unit_test(written_anew_they_stay),
 		cmocka_unit_test(heirs_wait),
+		cmocka_unit_test(heirs_that_wait_in_vain_are_not_raised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
