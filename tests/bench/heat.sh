@@ -81,7 +81,7 @@ for qd in 1 32; do
 	measure alone-$qd-16 bpf $qd 16 stopped
 	measure alone-$qd-1 bpf $qd 1 stopped
 	bar "within the I/O, default sampling (1 in 16), QD$qd" $((NS[alone-$qd-16] - NS[still-$qd])) ns 150
-	figure "... and all that terraced does with it" $((NS[bpf-$qd-16] - NS[none-$qd])) ns
+	bar "... and all that terraced does with it" $((NS[bpf-$qd-16] - NS[none-$qd])) ns 150
 	figure "... the same through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
 	figure "within the I/O, every access, QD$qd" $((NS[alone-$qd-1] - NS[still-$qd])) ns
 	figure "... and all that terraced does with it" $((NS[bpf-$qd-1] - NS[none-$qd])) ns

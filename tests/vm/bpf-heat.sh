@@ -88,6 +88,14 @@ rand_read 64M 4M
 until_ "latencies of both drives" timed_both
 pass "accesses, tiers and latencies: $(grep -A3 '"read_us"' $STATUS | tr -d '\n ')"
 
+# ---- what finds no room in a table that nobody empties is told as lost ----
+check_eq "lost before" "$(number lost)" 0
+kill -STOP $daemon
+rand_read 64M 64M
+kill -CONT $daemon
+until_ "reads that found no room" at_least lost 1000
+pass "a table that is not emptied: $(number lost) of 16384 reads lost, and told"
+
 # ---- what an administrator is told of it ----
 reader() { while :; do rand_read 64M 4M; done; }
 start reader
