@@ -180,7 +180,7 @@ static uint32_t take(struct invalidate *i, uint64_t now)
 	return n;
 }
 
-/* Called locked.  What was not free yet goes to the end of the ring, if there is room. */
+/* Called locked.  What was not free yet goes to the end of the ring, if there is room.  Marks may have been taken back meanwhile. */
 static void settle(struct invalidate *i, uint32_t nr)
 {
 	uint64_t now = now_ns();
@@ -188,6 +188,7 @@ static void settle(struct invalidate *i, uint32_t nr)
 	for (uint32_t k = 0; k < nr; k++) {
 		struct item *one = &i->batch[k];
 
+		one->banned = i->ring[(i->taken + k) % RING].banned;
 		if (one->tries && one->tries <= TRIES && i->head - i->done < RING) {
 			i->counts.again++;
 			one->at_ns = now;
@@ -249,10 +250,44 @@ static uint8_t path_number(struct invalidate *i, const char *path)
 	return (uint8_t)n;
 }
 
+/* Called locked. */
+static void take_back(struct invalidate *i, struct item *one)
+{
+	if (!one->banned)
+		return;
+	one->banned = false;
+	device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
+	i->c.banned(i->c.ctx, one->range.block, one->range.nr, false);
+}
+
+/*
+ * Called locked.  Of these ranges some have died again, while they wait to be trimmed for the time before: their marks
+ * are the new ones' now, and do not end with the old ones.
+ */
+static void hand_over(struct invalidate *i, const struct dead_range *r, uint32_t nr)
+{
+	uint64_t first = UINT64_MAX, end = 0;
+
+	for (uint32_t k = 0; k < nr; k++) {
+		first = r[k].block < first ? r[k].block : first;
+		end = r[k].block + r[k].nr > end ? r[k].block + r[k].nr : end;
+	}
+	for (uint64_t at = i->done; at < i->head; at++) {
+		struct item *one = &i->ring[at % RING];
+
+		if (!one->banned || one->range.block >= end || one->range.block + one->range.nr <= first)
+			continue;
+		for (uint32_t k = 0; one->banned && k < nr; k++)
+			if (one->range.block < r[k].block + r[k].nr && r[k].block < one->range.block + one->range.nr)
+				take_back(i, one);
+	}
+}
+
 void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const struct dead_range *r,
 		    uint32_t nr)
 {
 	pthread_mutex_lock(&i->lock);
+	hand_over(i, r, nr);
 	for (uint32_t k = 0; (i->c.ban || i->c.trim) && k < nr; k++) {
 		struct item *one = &i->ring[i->head % RING];
 
@@ -277,16 +312,6 @@ void invalidate_retune(struct invalidate *i, const struct invalidate_config *c)
 	pthread_mutex_lock(&i->lock);
 	i->c = *c;
 	pthread_mutex_unlock(&i->lock);
-}
-
-/* Called locked. */
-static void take_back(struct invalidate *i, struct item *one)
-{
-	if (!one->banned)
-		return;
-	one->banned = false;
-	device_range(i->port, TERRACE_RANGE_CLEAR, one->range.block, one->range.nr);
-	i->c.banned(i->c.ctx, one->range.block, one->range.nr, false);
 }
 
 void invalidate_tick(struct invalidate *i)

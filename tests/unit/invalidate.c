@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "policy_lib.h"
@@ -17,6 +18,7 @@
 
 /* The kernel, as far as it is asked here. */
 static uint32_t room, marks, clears;
+static bool is_marked;	/* by what came last */
 
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 {
@@ -25,12 +27,14 @@ int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 	assert_int_equal(nr, 4);
 	if (what == TERRACE_RANGE_CLEAR) {
 		clears++;
+		is_marked = false;
 		return 0;
 	}
 	assert_int_equal(what, TERRACE_RANGE_DEAD);
 	if (marks - clears >= room)
 		return -ENOSPC;
 	marks++;
+	is_marked = true;
 	return 0;
 }
 
@@ -122,6 +126,40 @@ static void marks_last_as_long_as_they_should(void **state)
 		assert_int_equal(banned, 0);
 		invalidate_close(i);
 	}
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* A range that dies again, while it waits for the time before, is marked until the second time is over. */
+static void what_dies_again_stays_marked(void **state)
+{
+	struct invalidate *i = begin(true, false, 400);
+	uint64_t again;
+	int looks = 0;
+
+	(void)state;
+	add(i, "/", 1, 1);
+	usleep(250000);
+	again = now_ms();
+	add(i, "/", 1, 1);
+	while (now_ms() < again + 390) {
+		invalidate_tick(i);
+		if (now_ms() < again + 390) {
+			assert_true(is_marked);
+			looks += now_ms() > again + 200;
+		}
+		usleep(5000);
+	}
+	assert_true(looks);
+	wait_for(i, marks);
+	assert_false(is_marked);
+	invalidate_close(i);
 }
 
 /* What does not fit is left alone, neither marked nor trimmed; what was taken before is served. */
@@ -234,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(marks_last_as_long_as_they_should),
+		cmocka_unit_test(what_dies_again_stays_marked),
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),
