@@ -9,6 +9,7 @@
  *
  *	pread 4 KiB at 0, 4 KiB, 8 KiB, ...	one READ event per 128 KiB
  *	pread 4 KiB anywhere but at 0		none
+ *	pread 4 KiB at 0, again and again	one per 100 ms
  *
  * A thread that reads tables through while it writes one compacts: it is marked at once, for the daemon hears of it
  * only with its next tick, and takes back what it finds to be none. Only names that are tables' for certain count here.
@@ -35,6 +36,7 @@
 #define FMODE_CREATED	0x100000
 #define O_APPEND	02000
 #define PAGE		4096
+#define AGAIN_NS	100000000ull	/* between two times that a thread tells of the beginning of a file */
 #define SKIP		65536	/* a row of reads may leave out so much: what was cached */
 
 char LICENSE[] SEC("license") = "GPL";
@@ -50,6 +52,7 @@ struct cursor_key {
 struct cursor {
 	__u64 next;		/* where the row goes on */
 	__u64 told;		/* up to here */
+	__u64 begun_ns;		/* when its beginning was told last */
 	__u32 generation;
 	__u32 flags;		/* TERRACE_FILE_ASTRAY */
 };
@@ -164,14 +167,18 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 	struct cursor_key key = key_of(inode, (__u32)bpf_get_current_pid_tgid());
 	struct cursor fresh = { .next = from + bytes, .told = from };
 	struct cursor *c = bpf_map_lookup_elem(&cursors, &key);
-	__u64 before;
+	__u64 before, now;
 
 	if (from >= inode->i_size)
 		return;
 	fresh.generation = inode->i_generation;
+	fresh.begun_ns = c && c->generation == fresh.generation ? c->begun_ns : 0;
 	if (!c || c->generation != fresh.generation || from + PAGE < c->next || from > c->next + SKIP) {
 		/* elsewhere: a query; or a file from its beginning, which is worth telling */
-		if (!from) {
+		now = from ? 0 : bpf_ktime_get_ns();
+		/* not told: what follows in a row is told from the beginning on */
+		if (!from && (now - fresh.begun_ns >= AGAIN_NS || passes_end(inode, 0, bytes))) {
+			fresh.begun_ns = now;
 			tell_row(inode, TERRACE_FILE_READ, &fresh, 0);
 			reads_through();
 		}

@@ -84,6 +84,26 @@ const struct file *files_find(const struct files *f, const struct file_id *id)
 	return find((struct files *)f, id);
 }
 
+static void has_no_name(struct files *f, struct file *file)
+{
+	uint32_t n = (uint32_t)(file - f->file) + 1;
+
+	file->nameless = true;
+	file->older = f->newest;
+	*(f->newest ? &f->file[f->newest - 1].newer : &f->oldest) = n;
+	f->newest = n;
+}
+
+static void has_name(struct files *f, struct file *file)
+{
+	if (!file->nameless)
+		return;
+	*(file->older ? &f->file[file->older - 1].newer : &f->oldest) = file->newer;
+	*(file->newer ? &f->file[file->newer - 1].older : &f->newest) = file->older;
+	file->nameless = false;
+	file->older = file->newer = 0;
+}
+
 static void forget(struct files *f, struct file *file)
 {
 	uint32_t *link = &f->chain[hash(&file->id)], n = (uint32_t)(file - f->file) + 1;
@@ -92,26 +112,26 @@ static void forget(struct files *f, struct file *file)
 		link = &f->file[*link - 1].next;
 	if (*link)
 		*link = file->next;
+	has_name(f, file);
+	f->nr--;
 	memset(file, 0, sizeof(*file));
 }
 
 /*
- * The next free place, else that of the next one without a name, which was only read, else the next one: the oldest, if
- * files die roughly in order.
+ * The next free place, else that of the oldest one without a name, which was only read, else the next one: the oldest, if
+ * files die roughly in order.  Where there is none free that is not looked for: files may be read faster than that.
  */
 static struct file *place(struct files *f)
 {
-	struct file *next = &f->file[(f->last + 1) % FILES_MAX], *nameless = NULL;
+	struct file *next = &f->file[(f->last + 1) % FILES_MAX];
 
-	for (uint32_t i = 1; i <= FILES_MAX; i++) {
+	for (uint32_t i = 1; f->nr < FILES_MAX && i <= FILES_MAX; i++) {
 		struct file *file = &f->file[(f->last + i) % FILES_MAX];
 
 		if (!file->serial)
 			return file;
-		if (!nameless && !file->name[0])
-			nameless = file;
 	}
-	next = nameless ? nameless : next;
+	next = f->oldest ? &f->file[f->oldest - 1] : next;
 	f->stats.forgotten_files++;
 	jobs_forgotten(f, next);
 	forget(f, next);
@@ -126,11 +146,13 @@ static struct file *make(struct files *f, const struct file_id *id)
 	f->last = (uint32_t)(file - f->file);
 	*file = (struct file){ .id = *id, .serial = ++f->serial, .next = *head };
 	*head = f->last + 1;
+	f->nr++;
 	return file;
 }
 
-static void name_it(const struct files *f, struct file *file, const struct terrace_file_event *e)
+static void name_it(struct files *f, struct file *file, const struct terrace_file_event *e)
 {
+	has_name(f, file);
 	memcpy(file->name, e->name, sizeof(file->name));
 	file->name[sizeof(file->name) - 1] = 0;
 	file->parent = e->parent;
@@ -188,8 +210,10 @@ static void was_read(struct files *f, struct file *file, const struct file_id *i
 		     const struct terrace_file_event *e)
 {
 	/* One from before our time has no name, and is judged by what happens to it. */
-	if (!file)
+	if (!file) {
 		file = make(f, id);
+		has_no_name(f, file);
+	}
 	if (!file->open)
 		file->size = e->size;
 	jobs_read(f, file, e);

@@ -69,6 +69,8 @@ struct file {
 	bool told;		/* that it grows */
 	char name[TERRACE_FILE_NAME];
 	uint32_t next;		/* in its chain */
+	bool nameless;		/* only read so far: among those that go first ... */
+	uint32_t older, newer;	/* ... in order of appearance, 1-based */
 };
 
 /* While output was at @to, the input was read in [from, end). */
@@ -141,8 +143,11 @@ struct files {
 	uint64_t serial;
 	uint32_t profiles;
 	uint32_t last;			/* the file that was made last */
+	uint32_t nr;			/* files */
+	uint32_t oldest, newest;	/* of the nameless, 1-based; 0: none */
 	uint32_t chain[FILES_MAX];	/* heads, 1-based; 0: none */
 	struct file file[FILES_MAX];
+	uint32_t thread[FILES_JOBS];	/* of each job, near to each other: they are looked for with each read; may be stale */
 	struct file_job job[FILES_JOBS];
 };
 

@@ -14,7 +14,7 @@
 static struct file_job *job_of(struct files *f, uint32_t thread)
 {
 	for (uint32_t i = 0; i < FILES_JOBS; i++)
-		if (f->job[i].serial && !f->job[i].ended && f->job[i].thread == thread)
+		if (f->thread[i] == thread && f->job[i].serial && !f->job[i].ended && f->job[i].thread == thread)
 			return &f->job[i];
 	return NULL;
 }
@@ -184,7 +184,7 @@ static struct file_job *make(struct files *f, const struct terrace_file_event *e
 		job = least;
 	}
 	job->serial = job->used = ++f->serial;
-	job->thread = e->thread;
+	job->thread = f->thread[job - f->job] = e->thread;
 	job->process = e->process;
 	return job;
 }

@@ -11,11 +11,14 @@
 
 #include "lsm.skel.h"
 
+#define MOST	8192u	/* events a drain, about what the ring holds: what comes meanwhile waits for the next one */
+
 struct lsm_sense {
 	struct lsm *bpf;
 	struct ring_buffer *ring;
 	lsm_see_fn see;
 	void *ctx;
+	uint32_t seen;		/* in this drain */
 };
 
 static int hear(void *ctx, void *data, size_t bytes)
@@ -25,7 +28,8 @@ static int hear(void *ctx, void *data, size_t bytes)
 
 	if (bytes >= sizeof(*e) && e->what && e->what < TERRACE_FILE_WHATS)
 		l->see(l->ctx, e);
-	return 0;
+	/* libbpf goes on while events come, and they may come faster than they are heard; this one is taken all the same */
+	return ++l->seen < MOST ? 0 : -EAGAIN;
 }
 
 /* libbpf tells much; what matters is said in one line by who asked. */
@@ -102,7 +106,11 @@ int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool 
 
 int lsm_drain(struct lsm_sense *l)
 {
-	return ring_buffer__consume(l->ring);
+	int got;
+
+	l->seen = 0;
+	got = ring_buffer__consume(l->ring);
+	return got == -EAGAIN ? (int)l->seen : got;
 }
 
 uint64_t lsm_lost(const struct lsm_sense *l)

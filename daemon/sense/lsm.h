@@ -26,7 +26,7 @@ void lsm_close(struct lsm_sense *l);
 /* Filesystems by their device, 64 at most. */
 int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool on);
 
-/* Hands over what is there, without waiting.  How many or -errno. */
+/* Hands over what is there, without waiting, up to a bound.  How many or -errno. */
 int lsm_drain(struct lsm_sense *l);
 
 /* Events that found no room, ever. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Compactions from what happens to files: right ones, and what must not be taken for one. */
+#include <time.h>
+
 #include "policy_lib.h"
 
 #include "sense/bequest.h"
@@ -717,6 +719,40 @@ static void copies_do_not_push_out_a_compaction(void **state)
 	assert_int_equal(seen.inputs, 2);
 }
 
+static double cpu_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Seconds for @nr files, each of which one thread begins to read. */
+static double begin_files(uint64_t first, uint32_t nr)
+{
+	double before = cpu_now();
+
+	for (uint64_t i = first; i < first + nr; i++)
+		row(TERRACE_FILE_READ, i, 5, 0, 4096);
+	return cpu_now() - before;
+}
+
+/* Small files read one after the other (grep -r) cost as much when the table is full as before, also where most in it have names. */
+static void a_full_table_costs_no_walk(void **state)
+{
+	double empty, full;
+
+	(void)state;
+	for (uint64_t i = 1; i <= FILES_MAX / 2; i++)
+		table(i, 2);
+	empty = begin_files(100000, FILES_MAX / 2 - 10);
+	for (uint64_t i = 200000; i < 200000 + FILES_MAX / 2 + 5; i++)
+		table(i, 2);
+	full = begin_files(300000, FILES_MAX / 2 - 10);
+	print_message("%u files begun: %.4f s while there is room, %.4f s when there is none\n", FILES_MAX / 2 - 10, empty, full);
+	assert_true(full < 5 * empty);
+}
+
 /* An output that is forgotten for want of room cannot be closed any more. */
 static void forgotten_outputs_are_none(void **state)
 {
@@ -778,6 +814,7 @@ int main(void)
 		TEST(a_killed_compaction_is_none),
 		TEST(a_thread_of_another_process_is_another),
 		TEST(copies_do_not_push_out_a_compaction),
+		TEST(a_full_table_costs_no_walk),
 		TEST(forgotten_outputs_are_none),
 		TEST(inputs_are_told_once),
 	};
