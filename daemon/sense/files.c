@@ -10,6 +10,9 @@
 
 /* ---- names ------------------------------------------------------------------------------ */
 
+#define LOOK_NS		5000000000ull	/* between looks for outputs that grow no more */
+#define QUIET_NS	60000000000ull	/* they have been closed unheard; one that is slower than that is told anew */
+
 #define ROCKSDB		FILE_PROFILE_ROCKSDB
 #define LEVELDB		FILE_PROFILE_LEVELDB
 #define CASSANDRA	FILE_PROFILE_CASSANDRA
@@ -117,6 +120,21 @@ static void forget(struct files *f, struct file *file)
 	memset(file, 0, sizeof(*file));
 }
 
+/* What was told of its growth holds no longer: nobody will hear that it is closed. */
+static void let_go(struct files *f, struct file *file)
+{
+	if (file->told && file->open && f->tell.left)
+		f->tell.left(f->tell.ctx, file);
+	file->told = false;
+}
+
+static void lose(struct files *f, struct file *file)
+{
+	let_go(f, file);
+	jobs_forgotten(f, file);
+	forget(f, file);
+}
+
 /*
  * The next free place, else that of the oldest one without a name, which was only read, else the next one: the oldest, if
  * files die roughly in order.  Where there is none free that is not looked for: files may be read faster than that.
@@ -133,8 +151,7 @@ static struct file *place(struct files *f)
 	}
 	next = f->oldest ? &f->file[f->oldest - 1] : next;
 	f->stats.forgotten_files++;
-	jobs_forgotten(f, next);
-	forget(f, next);
+	lose(f, next);
 	return next;
 }
 
@@ -165,10 +182,8 @@ static void created(struct files *f, const struct file_id *id, const struct terr
 {
 	struct file *file = find(f, id);
 
-	if (file) {		/* its death was lost */
-		jobs_forgotten(f, file);
-		forget(f, file);
-	}
+	if (file)		/* its death was lost */
+		lose(f, file);
 	file = make(f, id);
 	name_it(f, file, e);
 	file->open = true;
@@ -255,6 +270,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 		break;
 	case TERRACE_FILE_WRITTEN:
 		file->written = e->to;
+		file->written_ns = e->nanoseconds;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 		jobs_written(f, file, e);
 		break;
@@ -277,6 +293,12 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 void files_tick(struct files *f, uint64_t now_ns)
 {
 	jobs_tick(f, now_ns);
+	if (now_ns < f->looked_ns + LOOK_NS)
+		return;
+	f->looked_ns = now_ns;
+	for (uint32_t i = 0; i < FILES_MAX; i++)
+		if (f->file[i].told && now_ns >= f->file[i].written_ns + QUIET_NS)
+			let_go(f, &f->file[i]);
 }
 
 void files_init(struct files *f, uint32_t profiles, const struct files_tell *tell)

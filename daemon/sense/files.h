@@ -58,6 +58,7 @@ struct file {
 	uint64_t parent;
 	uint64_t size;
 	uint64_t written;	/* told so far, while it is written */
+	uint64_t written_ns;	/* when that was */
 	uint64_t reads_before;	/* of its writer's job, when it was created */
 	uint64_t serial;	/* in order of appearance; 0: free */
 	enum file_kind kind;
@@ -131,7 +132,9 @@ struct files_tell {
 	void (*input)(void *ctx, const struct file_id *id);
 	/* A table is complete, and on disk, or a log or the like is complete; or it is gone, with all its names. */
 	void (*table)(void *ctx, const struct file *file);
-	/* It was closed without that: its writer was killed, or does not sync it. */
+	/* Blocks of it are its own no longer: it was cut, or punched; @shared: another has them as well, or is about to. */
+	void (*changed)(void *ctx, const struct file_id *id, bool shared);
+	/* It was closed without that: its writer was killed, or does not sync it; or nothing has been heard of it for long, if ever again. */
 	void (*left)(void *ctx, const struct file *file);
 	void (*died)(void *ctx, const struct file *file);
 	void *ctx;
@@ -142,6 +145,7 @@ struct files {
 	struct files_stats stats;
 	uint64_t serial;
 	uint32_t profiles;
+	uint64_t looked_ns;		/* for outputs that do not grow any more */
 	uint32_t last;			/* the file that was made last */
 	uint32_t nr;			/* files */
 	uint32_t oldest, newest;	/* of the nameless, 1-based; 0: none */

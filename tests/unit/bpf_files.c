@@ -753,6 +753,48 @@ static void a_full_table_costs_no_walk(void **state)
 	assert_true(full < 5 * empty);
 }
 
+static void on_growing(void *ctx, const struct file_job *job, const struct file *file)
+{
+	(void)ctx;
+	(void)job;
+	assert_int_equal(file->id.inode, 11);
+}
+
+/* What was said of an output while it was written is taken back, also if nothing is heard of its end: it is forgotten, or its closing was lost. */
+static void outputs_of_no_known_end_are_let_go(void **state)
+{
+	struct files_tell tell = files->tell;
+
+	(void)state;
+	tell.growing = on_growing;
+	files_init(files, FILE_PROFILES, &tell);
+	for (int lose = 0; lose <= 1; lose++) {
+		seen.left = 0;
+		table(1, 2);
+		row(TERRACE_FILE_READ, 1, 5, 0, MB);
+		create(11, "000011.sst", 5);
+		row(TERRACE_FILE_WRITTEN, 11, 5, 0, MB);
+		files_tick(files, now + 30 * SECOND);
+		assert_int_equal(seen.left, 0);
+		for (uint64_t i = 100; lose && i < 100 + 2 * FILES_MAX; i++)
+			table(i, 2);
+		files_tick(files, now + 90 * SECOND);
+		assert_int_equal(seen.left, 1);
+		files_tick(files, now + 900 * SECOND);
+		assert_int_equal(seen.left, 1);
+		/* it was only slow: told again, and let go at its end */
+		if (!lose) {
+			now += 901 * SECOND;
+			row(TERRACE_FILE_READ, 1, 5, MB, SIZE);
+			row(TERRACE_FILE_WRITTEN, 11, 5, MB, SIZE);
+			happens(TERRACE_FILE_CLOSED, 11, 5);
+			assert_int_equal(seen.left, 2);
+			dies(1, 5);
+			dies(11, 5);
+		}
+	}
+}
+
 /* An output that is forgotten for want of room cannot be closed any more. */
 static void forgotten_outputs_are_none(void **state)
 {
@@ -815,6 +857,7 @@ int main(void)
 		TEST(a_thread_of_another_process_is_another),
 		TEST(copies_do_not_push_out_a_compaction),
 		TEST(a_full_table_costs_no_walk),
+		TEST(outputs_of_no_known_end_are_let_go),
 		TEST(forgotten_outputs_are_none),
 		TEST(inputs_are_told_once),
 	};
