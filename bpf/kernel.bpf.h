@@ -25,6 +25,10 @@ struct dentry {
 	struct inode *d_inode;
 } __attribute__((preserve_access_index));
 
+struct iattr {
+	unsigned int ia_valid;
+} __attribute__((preserve_access_index));
+
 struct path {
 	struct dentry *dentry;
 } __attribute__((preserve_access_index));

@@ -18,7 +18,7 @@
  * compaction reads. Death is the eviction of an inode without names: an open
  * snapshot keeps its files alive.
  *
- * All hooks are entries of functions that 6.1 and 6.12 share. Of types only the
+ * All hooks are entries, or ends, of functions that 6.1 and 6.12 share. Of types only the
  * fields below are used, found by name (CO-RE). Maps are bounded: the least
  * recently used cursor is forgotten, which its writer's close tells. Events that find no room are counted.
  */
@@ -34,6 +34,8 @@
 
 #define FMODE_WRITE	0x2
 #define FMODE_CREATED	0x100000
+#define ATTR_SIZE	8
+#define FALLOC_FL_KEEP_SIZE 1
 #define O_APPEND	02000
 #define PAGE		4096
 #define AGAIN_NS	100000000ull	/* between two times that a thread tells of the beginning of a file */
@@ -287,6 +289,48 @@ int BPF_PROG(on_close, struct file *file)
 		c = &none;
 	tell_row(inode, TERRACE_FILE_CLOSED, c, c->flags);
 	has_written(inode->i_ino);
+	return 0;
+}
+
+/* ---- blocks that are its own no longer ------------------------------------------------------- */
+
+static void tell_changed(struct inode *inode, __u32 flags)
+{
+	struct terrace_file_event *e;
+
+	if (!is_watched(inode))
+		return;
+	e = event_of(inode, TERRACE_FILE_CHANGED);
+	if (!e)
+		return;
+	e->flags = flags;
+	bpf_ringbuf_submit(e, 0);
+}
+
+/* truncate(2) and all its kin, when they are done: the daemon asks where the rest lies. */
+SEC("fexit/notify_change")
+int BPF_PROG(on_cut, void *map, struct dentry *dentry, struct iattr *attr)
+{
+	if (attr->ia_valid & ATTR_SIZE)
+		tell_changed(dentry->d_inode, 0);
+	return 0;
+}
+
+/* Holes, collapsed and inserted ranges; room ahead takes nothing away. */
+SEC("fexit/vfs_fallocate")
+int BPF_PROG(on_fallocate, struct file *file, int mode)
+{
+	if (mode & ~FALLOC_FL_KEEP_SIZE)
+		tell_changed(file->f_inode, 0);
+	return 0;
+}
+
+/* What filesystems begin with when files are to share blocks. */
+SEC("fentry/generic_remap_file_range_prep")
+int BPF_PROG(on_share, struct file *in, long long at, struct file *out)
+{
+	tell_changed(in->f_inode, TERRACE_FILE_SHARED);
+	tell_changed(out->f_inode, TERRACE_FILE_SHARED);
 	return 0;
 }
 

@@ -39,7 +39,8 @@ static struct stream_key key_of(const struct file_id *id)
 	return (struct stream_key){ .inode = id->inode, .of = (uint64_t)id->dev << 32 | id->generation };
 }
 
-static void on_dead(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr)
+/* Trims are the filesystem's, which knows what is free; marks and heat are ours: they are left to others that may lie there. */
+static void on_dead(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr, bool sure)
 {
 	const struct stream_key key = key_of(id);
 	struct follow *f = ctx;
@@ -49,12 +50,14 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	streams_end(&f->streams, &key);
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
+		if (!sure)
+			continue;
 		engine_dead(f->engine, extents[i].block, extents[i].nr, true);
 		engine_forget(f->engine, extents[i].block, extents[i].nr);
 	}
 	for (uint32_t i = 0; f->invalidate && i < nr; i++) {
 		range[n++] = (struct dead_range){
-			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical,
+			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical, .unsure = !sure,
 		};
 		if (n == AT_ONCE || i + 1 == nr) {
 			invalidate_add(f->invalidate, path, id->dev, range, n);
@@ -320,6 +323,8 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "extents_unaligned", c->extents.unaligned);
 	number(out, "extents_odd", c->extents.odd);
 	number(out, "extents_cut", c->extents.cut);
+	number(out, "files_realtime", c->extents.realtime);
+	number(out, "places_changed", c->places_changed);
 	number(out, "dead_blocks", c->dead_blocks);
 	number(out, "cold_streams_not_asked", c->growing_lost);
 	number(out, "cold_streams_too_late", c->growing_late);

@@ -48,6 +48,7 @@ enum terrace_file_what {
 	TERRACE_FILE_RENAMED	= 6,	/* new name, new parent */
 	TERRACE_FILE_UNLINKED	= 7,	/* one name less; size: links that are left */
 	TERRACE_FILE_DIED	= 8,	/* the inode is gone, with no name left */
+	TERRACE_FILE_CHANGED	= 9,	/* cut, or part of it moved or given up; flags: or shared with another */
 	TERRACE_FILE_WHATS,
 };
 
@@ -69,6 +70,7 @@ static inline __u64 terrace_file_rest(__u64 size)
 /* flags */
 #define TERRACE_FILE_ASTRAY	(1u << 0)	/* was not only appended to */
 #define TERRACE_FILE_UNSEEN	(1u << 1)	/* how it was written has not been seen, or been forgotten */
+#define TERRACE_FILE_SHARED	(1u << 2)	/* is about to be */
 
 struct terrace_file_event {
 	__u64	nanoseconds;		/*   0: CLOCK_MONOTONIC */

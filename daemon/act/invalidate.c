@@ -290,14 +290,15 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 	hand_over(i, r, nr);
 	for (uint32_t k = 0; (i->c.ban || i->c.trim) && k < nr; k++) {
 		struct item *one = &i->ring[i->head % RING];
+		const bool ban = i->c.ban && !r[k].unsure;
 
 		if (i->head - i->done == RING) {
 			i->counts.full++;
 			continue;
 		}
 		*one = (struct item){ .range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path) };
-		one->banned = i->c.ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
-		i->counts.unbanned += i->c.ban && !one->banned;
+		one->banned = ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
+		i->counts.unbanned += ban && !one->banned;
 		if (one->banned)
 			i->c.banned(i->c.ctx, r[k].block, r[k].nr, true);
 		i->counts.queued++;

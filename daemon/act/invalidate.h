@@ -21,6 +21,7 @@ struct invalidate;
 struct dead_range {
 	uint64_t block, nr;	/* of the volume */
 	uint64_t physical;	/* bytes, in the filesystem's device */
+	bool unsure;		/* part of it may be another's: not marked, and trimmed where it is free */
 };
 
 struct invalidate_counts {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -67,6 +68,37 @@ int extents_place(const struct fiemap_extent *fe, const struct stack *stack, str
 	return (int)n;
 }
 
+/* A realtime file of xfs lies on another device than its filesystem, which FIEMAP does not tell. */
+static bool is_elsewhere(int fd)
+{
+	struct fsxattr attr = { 0 };
+
+	return !ioctl(fd, FS_IOC_FSGETXATTR, &attr) && attr.fsx_xflags & FS_XFLAG_REALTIME;
+}
+
+int extents_all(int fd, const struct stack *stack, struct extent **out, struct extents_stats *stats)
+{
+	for (uint32_t room = EXTENTS_FIRST;; room *= 4) {
+		struct extents_stats tried = { 0 };
+		int nr;
+
+		*out = malloc(room * sizeof(**out));
+		if (!*out)
+			return -ENOMEM;
+		nr = extents_of(fd, stack, *out, room, &tried);
+		if (nr > 0 && tried.cut && room < EXTENTS_MOST) {
+			free(*out);
+			continue;
+		}
+		extents_count(stats, &tried);
+		if (nr > 0)
+			return nr;
+		free(*out);
+		*out = NULL;
+		return nr;
+	}
+}
+
 int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t most,
 	       struct extents_stats *stats)
 {
@@ -77,6 +109,10 @@ int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t m
 	uint64_t from = 0;
 	uint32_t n = 0;
 
+	if (is_elsewhere(fd)) {
+		stats->realtime++;
+		return 0;
+	}
 	for (;;) {
 		const struct fiemap_extent *fe = NULL;
 

@@ -49,6 +49,7 @@ struct extent {
 struct extents_stats {
 	uint64_t shared, unaligned, odd;	/* extents that were left out: reflinked; inline, or not whole blocks; not placed or encoded */
 	uint64_t cut;				/* files that have more extents than fit */
+	uint64_t realtime;			/* files that do not lie on their filesystem's device (xfs) */
 };
 
 /*
@@ -58,12 +59,19 @@ struct extents_stats {
 int extents_of(int fd, const struct stack *stack, struct extent *out, uint32_t most,
 	       struct extents_stats *stats);
 
+#define EXTENTS_FIRST	256u	/* most files have fewer */
+#define EXTENTS_MOST	4096u
+
+/* All of them, EXTENTS_MOST at most, in memory of their own if there are any. */
+int extents_all(int fd, const struct stack *stack, struct extent **out, struct extents_stats *stats);
+
 static inline void extents_count(struct extents_stats *to, const struct extents_stats *from)
 {
 	to->shared += from->shared;
 	to->unaligned += from->unaligned;
 	to->odd += from->odd;
 	to->cut += from->cut;
+	to->realtime += from->realtime;
 }
 
 /* --- for their test ------------------------------------------------------------------ */

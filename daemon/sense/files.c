@@ -259,6 +259,8 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 	}
 	if (e->what == TERRACE_FILE_SYNCED || e->what == TERRACE_FILE_UNLINKED)
 		jobs_synced(f, file, e->thread);
+	if (e->what == TERRACE_FILE_CHANGED && f->tell.changed)
+		f->tell.changed(f->tell.ctx, &id, e->flags & TERRACE_FILE_SHARED);
 	/* One that was forgotten may still have a place. */
 	if (!file && e->what == TERRACE_FILE_DIED && f->tell.died)
 		f->tell.died(f->tell.ctx, &(struct file){ .id = id });

@@ -23,8 +23,9 @@ struct place *places_find(struct places *ps, const struct file_id *id)
 	return NULL;
 }
 
-void places_drop(struct place *p)
+void places_drop(struct places *ps, struct place *p)
 {
+	ps->nr -= p->nr;
 	free(p->extent);
 	memset(p, 0, sizeof(*p));
 }
@@ -41,13 +42,16 @@ void places_keep(struct places *ps, const struct file_id *id, const struct exten
 		p = place_at(ps, id, 0);
 		ps->forgotten++;
 	}
-	places_drop(p);
+	places_drop(ps, p);
+	if (ps->nr + nr > PLACES_EXTENTS && nr > EXTENTS_FIRST)
+		nr = EXTENTS_FIRST;
 	p->extent = malloc(nr * sizeof(*extent));
 	if (!p->extent)
 		return;
 	memcpy(p->extent, extent, nr * sizeof(*extent));
 	p->id = *id;
 	p->nr = nr;
+	ps->nr += nr;
 }
 
 void places_exit(struct places *ps)

@@ -9,23 +9,26 @@
 #include "sense/extents.h"
 #include "sense/files.h"
 
-#define PLACES	FILES_MAX
+#define PLACES		FILES_MAX
+#define PLACES_EXTENTS	(1u << 20)	/* of all; beyond, of each no more than its first EXTENTS_FIRST */
 
 struct place {
 	struct file_id id;
 	uint32_t nr;		/* 0: free */
+	bool stale;		/* part of it may be others' since: cut, or shared */
 	struct extent *extent;
 };
 
 struct places {
 	uint64_t forgotten;	/* for want of room */
+	uint64_t nr;		/* extents of all */
 	struct place place[PLACES];	/* by hash of the inode, the next free one from there */
 };
 
 struct place *places_find(struct places *ps, const struct file_id *id);
 /* Copies @extent.  No memory: it is not known. */
 void places_keep(struct places *ps, const struct file_id *id, const struct extent *extent, uint32_t nr);
-void places_drop(struct place *p);
+void places_drop(struct places *ps, struct place *p);
 void places_exit(struct places *ps);
 
 #endif

@@ -16,7 +16,6 @@
 #include "sense/mounts.h"
 #include "sense/places.h"
 
-#define EXTENTS		ASKER_EXTENTS
 #define WAITING		1024	/* tables closed since the last tick */
 #define BEQUESTS	ASKER_QUESTIONS	/* jobs that ended since then */
 #define PATIENCE_NS	2000000ull	/* of a tick, with a file that is being written */
@@ -64,15 +63,15 @@ static void note_folder(struct watch *w, const struct file *file, int fd)
 	logs_found(w->logs, file->id.dev, file->parent, path);
 }
 
-/* Into EXTENTS of @extent; their number, 0: it cannot be asked. */
-static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent *extent)
+/* Into @extent, in memory of its own if there are any; their number, 0: it cannot be asked. */
+static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent **extent)
 {
 	const struct file *file = files_find(&w->files, id);
 	const struct mount *m = mounts_now(&w->mounts, id->dev);
 	int fd = m ? asker_open_inode(m, id) : -1, nr = 0;
 
 	if (fd >= 0) {
-		nr = extents_of(fd, &m->stack, extent, EXTENTS, &w->counts.extents);
+		nr = extents_all(fd, &m->stack, extent, &w->counts.extents);
 		if (file)
 			note_folder(w, file, fd);
 		close(fd);
@@ -83,8 +82,8 @@ static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct 
 static void ask(struct watch *w, const struct file_id *id)
 {
 	const struct file *file = files_find(&w->files, id);
-	struct extent extent[EXTENTS];
-	uint32_t nr = extents_by_id(w, id, extent);
+	struct extent *extent = NULL;
+	uint32_t nr = extents_by_id(w, id, &extent);
 	struct place *before = places_find(&w->places, id);
 
 	if (before && w->tell.moved)
@@ -92,13 +91,16 @@ static void ask(struct watch *w, const struct file_id *id)
 	if (!nr) {
 		w->counts.unmapped++;
 		if (before)
-			places_drop(before);
+			places_drop(&w->places, before);
+		if (w->tell.left)
+			w->tell.left(w->tell.ctx, id);
 		return;
 	}
 	w->counts.mapped++;
 	places_keep(&w->places, id, extent, nr);
 	if (w->tell.placed && file)
 		w->tell.placed(w->tell.ctx, file, extent, nr);
+	free(extent);
 }
 
 /* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
@@ -171,14 +173,43 @@ static void hear_growing(struct watch *w, uint64_t now_ns)
 
 /* ---- what files tell ------------------------------------------------------------------------ */
 
+static void ask_later(struct watch *w, const struct file_id *id)
+{
+	if (w->nr_waiting < WAITING) {
+		w->waiting[w->nr_waiting++] = *id;
+		return;
+	}
+	w->counts.unmapped++;
+	if (w->tell.left)
+		w->tell.left(w->tell.ctx, id);
+}
+
+/* One that has a place was cut, or written on. */
 static void on_table(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
+	struct place *p = places_find(&w->places, &file->id);
 
-	if (w->nr_waiting < WAITING)
-		w->waiting[w->nr_waiting++] = file->id;
-	else
-		w->counts.unmapped++;
+	if (p)
+		p->stale = true;
+	ask_later(w, &file->id);
+}
+
+/*
+ * What it has given up may be another's in a moment, what it shares is another's already: should it die before it is
+ * asked again, its place is not to be relied upon.  What is shared is not asked for: that may be about to happen only.
+ */
+static void on_changed(void *ctx, const struct file_id *id, bool shared)
+{
+	struct watch *w = ctx;
+	struct place *p = places_find(&w->places, id);
+
+	if (!p)
+		return;
+	w->counts.places_changed++;
+	if (!p->stale && !shared)
+		ask_later(w, id);
+	p->stale = true;
 }
 
 /* From before the daemon's start, perhaps. */
@@ -208,9 +239,9 @@ static void on_death(void *ctx, const struct file *file)
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
 	if (m && w->tell.dead)
-		w->tell.dead(w->tell.ctx, m->path, &file->id, p ? p->extent : NULL, p ? p->nr : 0);
+		w->tell.dead(w->tell.ctx, m->path, &file->id, p ? p->extent : NULL, p ? p->nr : 0, p && !p->stale);
 	if (p)
-		places_drop(p);
+		places_drop(&w->places, p);
 }
 
 /* Inputs are still there; but their places go when they die. */
@@ -347,25 +378,32 @@ static void move_place(struct watch *w, struct place *p, const struct stack *sta
 {
 	const struct file *file = files_find(&w->files, &p->id);
 	const struct file_id id = p->id;
-	struct extent extent[EXTENTS];
+	const uint32_t room = p->nr + STACK_PIECES;	/* each border cuts one */
+	const bool stale = p->stale;
+	struct extent *extent = malloc(room * sizeof(*extent));
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < p->nr && nr < EXTENTS; i++) {
+	for (uint32_t i = 0; extent && i < p->nr && nr < room; i++) {
 		const struct fiemap_extent fe = {
 			.fe_logical = p->extent[i].offset, .fe_physical = p->extent[i].physical,
 			.fe_length = p->extent[i].nr * EXTENT_BLOCK,
 		};
-		int got = extents_place(&fe, stack, extent + nr, EXTENTS - nr, &w->counts.extents);
+		int got = extents_place(&fe, stack, extent + nr, room - nr, &w->counts.extents);
 
-		nr = got < 0 ? EXTENTS : nr + (uint32_t)got;
+		nr = got < 0 ? room : nr + (uint32_t)got;
 	}
 	if (!nr) {
-		places_drop(p);
+		places_drop(&w->places, p);
+		free(extent);
 		return;
 	}
 	places_keep(&w->places, &id, extent, nr);
+	p = places_find(&w->places, &id);
+	if (p)
+		p->stale = stale;
 	if (w->tell.placed && file)
 		w->tell.placed(w->tell.ctx, file, extent, nr);
+	free(extent);
 }
 
 static void move_places(struct watch *w, const struct mount *m)
@@ -382,19 +420,20 @@ static void ask_places_again(struct watch *w, uint32_t dev)
 		struct place *p = &w->places.place[i];
 		const struct file *file = p->nr && p->id.dev == dev ? files_find(&w->files, &p->id) : NULL;
 		const struct file_id id = p->id;
-		struct extent extent[EXTENTS];
+		struct extent *extent = NULL;
 		uint32_t nr;
 
 		if (!p->nr || id.dev != dev)
 			continue;
-		nr = extents_by_id(w, &id, extent);
+		nr = extents_by_id(w, &id, &extent);
 		if (!nr) {
-			places_drop(p);
+			places_drop(&w->places, p);
 			continue;
 		}
 		places_keep(&w->places, &id, extent, nr);
 		if (w->tell.placed && file)
 			w->tell.placed(w->tell.ctx, file, extent, nr);
+		free(extent);
 	}
 }
 
@@ -500,7 +539,7 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
 		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table,
-		.input = on_input, .left = on_left, .died = on_death, .ctx = w,
+		.input = on_input, .changed = on_changed, .left = on_left, .died = on_death, .ctx = w,
 	};
 	const struct mounts_tell mounts = {
 		.mounted = on_mounted, .unmounted = on_unmounted, .restacked = on_restacked, .refused = on_refused, .ctx = w,

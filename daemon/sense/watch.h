@@ -26,6 +26,7 @@ struct watch_counts {
 	uint64_t filesystems;
 	uint64_t restacked;		/* times that devices below one have changed */
 	uint64_t places_forgotten;	/* of tables that live: their deaths mean nothing */
+	uint64_t places_changed;	/* times that a file whose place is known was cut or shared */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t growing_lost;		/* outputs that were not asked for: no room, or their filesystem is out of reach */
@@ -35,8 +36,11 @@ struct watch_counts {
 };
 
 struct watch_tell {
-	/* A file has died: @extents were its own, if they are known; @path: where its filesystem is mounted. */
-	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr);
+	/*
+	 * A file has died: @extents were its own, if they are known; @path: where its filesystem is mounted.
+	 * @sure: false: part of them may be others' by now, for it was cut or shared after it had been asked.
+	 */
+	void (*dead)(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr, bool sure);
 	/* It has been written: where its bytes are. */
 	void (*placed)(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr);
 	/*

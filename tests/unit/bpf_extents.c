@@ -4,7 +4,11 @@
 
 #include <errno.h>
 #include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sense/extents.h"
@@ -84,6 +88,76 @@ static void tells_the_first_of_many(void **state)
 	assert_int_equal(out[7].offset, 7 * 2 * sizeof(block));
 }
 
+/* A file of xfs: @pieces blocks, every other one of its device; @realtime: of another device. */
+#define SIMULATED	12345
+
+static uint32_t pieces;
+static bool realtime;
+
+static int simulate(unsigned long request, void *arg)
+{
+	struct fiemap *map = arg;
+
+	if (request == FS_IOC_FSGETXATTR) {
+		((struct fsxattr *)arg)->fsx_xflags = realtime ? FS_XFLAG_REALTIME : 0;
+		return 0;
+	}
+	assert_int_equal(request, FS_IOC_FIEMAP);
+	map->fm_mapped_extents = 0;
+	for (uint32_t i = (uint32_t)(map->fm_start / 4096); i < pieces && map->fm_mapped_extents < map->fm_extent_count; i++)
+		map->fm_extents[map->fm_mapped_extents++] =
+			found(i * 4096ull, MB + i * 8192ull, 4096, i + 1 == pieces ? FIEMAP_EXTENT_LAST : 0);
+	return 0;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list rest;
+	void *arg;
+
+	va_start(rest, request);
+	arg = va_arg(rest, void *);
+	va_end(rest);
+	return fd == SIMULATED ? simulate(request, arg) : (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* What FIEMAP says of a realtime file are places on a device that nobody asked about. */
+static void realtime_files_have_no_place(void **state)
+{
+	(void)state;
+	for (int rt = 0; rt <= 1; rt++) {
+		struct extents_stats stats = { 0 };
+		struct extent out[8];
+
+		pieces = 3;
+		realtime = rt;
+		assert_int_equal(extents_of(SIMULATED, &direct, out, 8, &stats), rt ? 0 : 3);
+		assert_int_equal(stats.realtime, rt);
+	}
+	realtime = false;
+}
+
+/* A file in thousands of pieces is known as a whole, each piece once; one in more than that by its first ones. */
+static void files_in_many_pieces_are_known(void **state)
+{
+	static const uint32_t numbers[] = { 1, EXTENTS_FIRST, EXTENTS_FIRST + 1, 1000, EXTENTS_MOST, EXTENTS_MOST + 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct extents_stats stats = { 0 };
+		struct extent *out;
+		uint32_t nr;
+
+		pieces = numbers[i];
+		nr = pieces < EXTENTS_MOST ? pieces : EXTENTS_MOST;
+		assert_int_equal(extents_all(SIMULATED, &direct, &out, &stats), nr);
+		for (uint32_t k = 0; k < nr; k++)
+			assert_int_equal(out[k].offset, k * 4096ull);
+		assert_int_equal(stats.cut, pieces > EXTENTS_MOST);
+		free(out);
+	}
+}
+
 static void refuses_what_is_not_its_own(void **state)
 {
 	static const struct stack odd = { .piece = { { .from = 0, .length = 1024 * MB, .to = 512 } }, .nr = 1 };
@@ -137,6 +211,8 @@ int main(void)
 		cmocka_unit_test(places_extents),
 		cmocka_unit_test(follows_pieces),
 		cmocka_unit_test(tells_the_first_of_many),
+		cmocka_unit_test(realtime_files_have_no_place),
+		cmocka_unit_test(files_in_many_pieces_are_known),
 		cmocka_unit_test(refuses_what_is_not_its_own),
 		cmocka_unit_test(reads_tables),
 	};

@@ -162,6 +162,21 @@ static void what_dies_again_stays_marked(void **state)
 	invalidate_close(i);
 }
 
+/* What may be another's by now is trimmed where it is free, and not marked. */
+static void what_may_be_anothers_is_not_marked(void **state)
+{
+	struct invalidate *i = begin(true, true, 3600000);
+	struct invalidate_counts c;
+
+	(void)state;
+	invalidate_add(i, "/", 1, &(struct dead_range){ .block = 8, .nr = 4, .unsure = true }, 1);
+	invalidate_counts(i, &c);
+	assert_int_equal(c.queued, 1);
+	assert_int_equal(c.unbanned, 0);
+	assert_int_equal(marks, 0);
+	invalidate_close(i);
+}
+
 /* What does not fit is left alone, neither marked nor trimmed; what was taken before is served. */
 static void the_queue_is_bounded(void **state)
 {
@@ -273,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(marks_last_as_long_as_they_should),
 		cmocka_unit_test(what_dies_again_stays_marked),
+		cmocka_unit_test(what_may_be_anothers_is_not_marked),
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),

@@ -101,6 +101,7 @@ for fs in ${FILESYSTEMS-ext4 xfs}; do
 	if [ "$fs" = xfs ]; then
 		cp --reflink=always $M/db/000003.ldb $M/other
 		blocks_of $M/other
+		until_ "that it is shared is heard of" at_least places_changed 1
 		sums other
 		rm $M/db/000003.ldb
 		until_ "its death" is died 2

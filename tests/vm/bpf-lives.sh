@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Tables whose deaths are easily missed: older than the daemon, in hundreds of pieces, of a database while thousands of other files are read; and many deaths in a row.
+# Tables whose deaths are easily missed: older than the daemon, in hundreds of pieces, cut short, of a database while thousands of other files are read; and many deaths in a row.
 # vm: mode=functional memory=2G timeout=900 build=daemon long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
@@ -42,9 +42,21 @@ pass "tables from before the daemon's start are trimmed when they have been comp
 mapped=$(number mapped)
 tables holes 20 4
 until_ "its place" at_least mapped $((mapped + 1))
-check_eq "tables with more pieces than are kept" "$(number extents_cut)" 1
-trimmed_by $((256 << 12)) rm $M/db/000020.ldb
-pass "of a table in 512 pieces the first 256 are trimmed"
+check_eq "tables with more pieces than are kept" "$(number extents_cut)" 0
+trimmed_by $((512 << 12)) rm $M/db/000020.ldb
+pass "of a table in 512 pieces all are trimmed"
+
+# ---- cut by who never opens it ----
+mapped=$(number mapped)
+tables write 25 1 2
+until_ "its place" at_least mapped $((mapped + 1))
+python3 -c "import os; os.truncate('$M/db/000025.ldb', 1 << 20)"
+until_ "it is asked for again" at_least mapped $((mapped + 2))
+dead=$(number dead_blocks)
+rm $M/db/000025.ldb
+until_ "its death" at_least dead_blocks $((dead + 1))
+check_eq "blocks of its own when it died" $(($(number dead_blocks) - dead)) 256
+pass "what truncate(2) took from a table is not its own when it dies"
 
 # ---- many deaths in a row ----
 printf 'dead_wait_ms = 3000\n' >> "$CONF"
