@@ -179,7 +179,7 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 		/* elsewhere: a query; or a file from its beginning, which is worth telling */
 		now = from ? 0 : bpf_ktime_get_ns();
 		/* not told: what follows in a row is told from the beginning on */
-		if (!from && (now - fresh.begun_ns >= AGAIN_NS || passes_end(inode, 0, bytes))) {
+		if (!from && (now - fresh.begun_ns >= AGAIN_NS || bytes >= TERRACE_FILE_STEP || passes_end(inode, 0, bytes))) {
 			fresh.begun_ns = now;
 			tell_row(inode, TERRACE_FILE_READ, &fresh, 0);
 			reads_through();

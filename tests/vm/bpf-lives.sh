@@ -58,6 +58,21 @@ until_ "its death" at_least dead_blocks $((dead + 1))
 check_eq "blocks of its own when it died" $(($(number dead_blocks) - dead)) 256
 pass "what truncate(2) took from a table is not its own when it dies"
 
+# ---- begun again and again ----
+sleep 1
+events=$(number events)
+python3 - $M/db/000011.ldb <<-'PY'
+	import os, sys
+	fd = os.open(sys.argv[1], os.O_RDONLY)
+	for _ in range(5000):
+	    os.pread(fd, 4096, 0)
+	    os.pread(fd, 4096, 1 << 20)
+PY
+sleep 1
+events=$(($(number events) - events))
+[[ $events -ge 1 && $events -lt 500 ]] || die "5000 reads of a table's beginning are $events events"
+pass "5000 reads of a table's beginning, between others, are $events events"
+
 # ---- many deaths in a row ----
 printf 'dead_wait_ms = 3000\n' >> "$CONF"
 kill -HUP "$daemon"
