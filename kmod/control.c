@@ -90,7 +90,7 @@ static int call_hello(struct tr_client *client, struct terrace_hello *hello)
 		err = -EPROTONOSUPPORT;
 	else if (hello->flags || memchr_inv(hello->reserved, 0, sizeof(hello->reserved)))
 		return -EINVAL;
-	else
+	if (!err)
 		hello->version = min_t(u32, hello->max_version, TERRACE_ABI_MAX);
 	hello->min_version = TERRACE_ABI_MIN;
 	hello->max_version = TERRACE_ABI_MAX;

@@ -38,6 +38,17 @@ static inline sector_t tr_shelf_sector(const struct tr_tier *tier, u32 chunk, u3
 	return tier->data_sector + index * TERRACE_BLOCK_SECTORS;
 }
 
+/* Owner blocks that name @blocks. */
+static inline u32 tr_shelf_owner_blocks(u32 blocks)
+{
+	return DIV_ROUND_UP(blocks, TERRACE_OWNERS_PER_BLOCK);
+}
+
+/* Goes on at the next border, if the owners to come have their room there too. How many blocks
+ * that leaves out.
+ */
+u32 tr_shelf_skip__f(struct tr_tier *tier, struct tr_shelf *shelf);
+
 /* An empty shelf, with @chunk, pinned, which becomes its. NULL: no memory. */
 struct tr_shelf *tr_shelf_create(struct terrace *tr, struct tr_chunk *chunk);
 void tr_shelf_destroy(struct terrace *tr, struct tr_shelf *shelf);

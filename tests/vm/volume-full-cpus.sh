@@ -25,7 +25,7 @@ for t in 0 1; do
 done
 size=$(($(sectors "$VOL") / 2048))
 taskset -c 0 dd if=/dev/zero of="$VOL" bs=256k count=$((size * 4)) oflag=direct status=none || die "refused within the virtual size: $(vol_status)"
-echo "$(vol_status)"
+vol_status
 taskset -c 1 dd if=/dev/urandom of="$VOL" bs=256k count=$((size * 4)) oflag=direct status=none || die "refused, overwriting: $(vol_status)"
 vol_down
 vol_check
