@@ -56,8 +56,10 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 		engine_forget(f->engine, extents[i].block, extents[i].nr);
 	}
 	for (uint32_t i = 0; f->invalidate && i < nr; i++) {
+		/* All is trimmed; the kernel's marks are few, and are others' as well. */
 		range[n++] = (struct dead_range){
-			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical, .unsure = !sure,
+			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical,
+			.unsure = !sure || i >= EXTENTS_FIRST,
 		};
 		if (n == AT_ONCE || i + 1 == nr) {
 			invalidate_add(f->invalidate, path, id->dev, range, n);

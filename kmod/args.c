@@ -369,6 +369,7 @@ void tr_args_release(struct tr_args *args, struct dm_target *ti)
 unsigned int tr_args_emit(const struct tr_args *args, const struct tr_tunes *tunes, char *result,
 			  unsigned int maxlen)
 {
+	const struct tr_tunes now = *tunes;	/* those of a live volume may change meanwhile */
 	u32 t, k, nr = args->read_only;
 	unsigned int sz = 0;
 
@@ -379,7 +380,7 @@ unsigned int tr_args_emit(const struct tr_args *args, const struct tr_tunes *tun
 		nr += args->out_of_place[t];
 	}
 	for (k = 0; k < TR_NR_TUNES; k++)
-		nr += READ_ONCE(tunes->value[k]) != tr_tune_info[k].initial;
+		nr += now.value[k] != tr_tune_info[k].initial;
 	DMEMIT(" %u", nr);
 	if (args->read_only)
 		DMEMIT(" read_only");
@@ -387,7 +388,7 @@ unsigned int tr_args_emit(const struct tr_args *args, const struct tr_tunes *tun
 		if (args->out_of_place[t])
 			DMEMIT(" atomic=no:%u", t);
 	for (k = 0; k < TR_NR_TUNES; k++)
-		if (READ_ONCE(tunes->value[k]) != tr_tune_info[k].initial)
-			DMEMIT(" %s=%u", tr_tune_info[k].name, tunes->value[k]);
+		if (now.value[k] != tr_tune_info[k].initial)
+			DMEMIT(" %s=%u", tr_tune_info[k].name, now.value[k]);
 	return sz;
 }

@@ -409,6 +409,8 @@ static s64 pack_round(struct terrace *tr, struct tr_tier *tier, bool must, bool 
 		if (moved > 0 || moved == -EBUSY || moved == -ETXTBSY || moved == -ENOSPC ||
 		    moved == -ENOMEM || !may_go_on(tr))
 			break;
+		if (moved == -EAGAIN && !must)
+			break;		/* says nothing of the shelf: more may be free next time */
 		spin_lock_irq(&tier->lock);
 		tier->chunks[chunk].flags |= moved ? TR_CHUNK_UNREAD : TR_CHUNK_DENSE;
 		spin_unlock_irq(&tier->lock);

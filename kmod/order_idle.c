@@ -45,6 +45,8 @@ void tr_order_idle(struct terrace *tr, struct tr_order *order)
 	/* Nobody since the last piece. */
 	if (!(order->ask.flags & TERRACE_MOVE_IDLE) || tr_user_ios(tr) == order->seen)
 		return;
-	for (looks = 0; looks < MOST && quiet < TR_IDLE_LOOKS && !tr_order_stops(tr, order); looks++)
+	/* A cleaning holds up the janitor's: not while it is what somebody waits for. */
+	for (looks = 0; looks < MOST && quiet < TR_IDLE_LOOKS && !tr_order_stops(tr, order) &&
+	     !tr_room_is_waited_for(tr); looks++)
 		quiet = tr_idle_look(tr, &order->seen) ? quiet + 1 : 0;
 }

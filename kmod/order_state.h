@@ -121,10 +121,12 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 
 /* --- order.c, order_scrub.c ------------------------------------------------------ */
 
-/* An order is of one region: with so many reads that failed, of whatever length, it ends. */
+/* An order is of one region: with so many reads that failed, of whatever length, it ends; and where
+ * a suspend waits for it, with the first.
+ */
 static inline bool tr_order_gave_up(const struct terrace *tr, u32 failed)
 {
-	return READ_ONCE(tr->stopping) || failed >= 64;
+	return failed && (READ_ONCE(tr->orders_held) || READ_ONCE(tr->stopping) || failed >= 64);
 }
 
 /* Has the region still got that pack? */

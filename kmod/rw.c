@@ -128,7 +128,7 @@ void tr_unread_note(struct tr_unread *bad)
 
 bool tr_gave_up_reading(const struct terrace *tr, const struct tr_unread *bad)
 {
-	return READ_ONCE(tr->stopping) ||
+	return READ_ONCE(tr->stopping) || (bad->nr && READ_ONCE(tr->orders_held)) ||
 	       (bad->nr >= MOST_BAD && time_after(jiffies, bad->since + PATIENCE_SECONDS * HZ));
 }
 

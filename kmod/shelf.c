@@ -353,8 +353,10 @@ static void set_aside(struct terrace *tr, struct tr_tier *tier, u32 number)
 	tier->chunks[number].flags |= TR_CHUNK_ASIDE;
 	tier->free_shelves--;
 	tier->aside++;
-	if (!tier->aside_since)
+	/* A refusal of long ago says nothing of the drive as it is now. */
+	if (!tier->aside_since || time_after(jiffies, tier->aside_last + PATIENCE_SECONDS * HZ))
 		tier->aside_since = jiffies ?: 1;
+	tier->aside_last = jiffies;
 	spin_unlock_irq(&tier->lock);
 	if (!READ_ONCE(tr->stopping))
 		queue_delayed_work(tr->room_wq, &tr->aside_work, HZ);
@@ -438,7 +440,9 @@ static struct tr_shelf *shelf_open(struct terrace *tr, struct tr_tier *tier)
 		tr_shelf_destroy(tr, shelf);
 		return ERR_PTR(-ENOSPC);	/* it is none that is free, for now */
 	}
-	tier->aside_since = 0;
+	spin_lock_irq(&tier->lock);
+	tier->aside_since = tier->aside ? jiffies ?: 1 : 0;	/* the others are tried again in a moment */
+	spin_unlock_irq(&tier->lock);
 	return shelf;
 }
 
@@ -504,6 +508,15 @@ static void close_full_shelves(struct terrace *tr, struct tr_tier *tier)
 	} while (1);
 }
 
+/* For so long that nobody waits for it any more: what is free there is no room. */
+bool tr_shelves_refused(const struct tr_tier *tier)
+{
+	unsigned long since = READ_ONCE(tier->aside_since);
+
+	return since && time_after(jiffies, since + PATIENCE_SECONDS * HZ) &&
+	       time_before(jiffies, READ_ONCE(tier->aside_last) + PATIENCE_SECONDS * HZ);
+}
+
 /*
  * What has died on a full shelf can be had when it is closed. That waits for its writes, and for
  * the next commit, which names them whatever the drive says. And what could not be opened is tried
@@ -520,7 +533,7 @@ bool tr_shelves_to_come(struct terrace *tr)
 		/* Locked: who sees that it is closed sees that the janitor has not looked at it. */
 		spin_lock_irq(&tier->lock);
 		coming = !list_empty(&tier->full_shelves) ||
-			  (tier->aside && time_before(jiffies, tier->aside_since + PATIENCE_SECONDS * HZ));
+			  (tier->aside && !tr_shelves_refused(tier));
 		spin_unlock_irq(&tier->lock);
 	}
 	return coming;

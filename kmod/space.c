@@ -351,13 +351,13 @@ u64 tr_space_used(const struct tr_tier *tier)
 /* --- runs ----------------------------------------------------------------------- */
 
 /* All CPUs together hold no more than the reserve, which stands in for what they hold. */
-static u32 run_blocks(const struct tr_tier *tier)
+u32 tr_space_run_blocks(const struct tr_tier *tier)
 {
 	return clamp_t(u64, div_u64(tier->reserve_blocks, num_possible_cpus()), 1, TR_RUN_BLOCKS);
 }
 
 /*
- * The next free run at or behind the hand, up to run_blocks(), marked used.
+ * The next free run at or behind the hand, up to tr_space_run_blocks(), marked used.
  * false: this chunk has none behind the hand.
  */
 static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand, struct tr_run *run)
@@ -369,7 +369,7 @@ static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand,
 	start = find_next_zero_bit(used, TERRACE_CHUNK_BLOCKS, *hand);
 	if (start >= TERRACE_CHUNK_BLOCKS)
 		return false;
-	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + run_blocks(tier)), start);
+	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + tr_space_run_blocks(tier)), start);
 	run->index = ((u64)chunk->number << TERRACE_CHUNK_SHIFT) + start;
 	run->nr = end - start;
 	bits_set(chunk->used, start, run->nr, true);
@@ -548,7 +548,7 @@ static bool tiers_tight(struct terrace *tr, u32 tiers)
 			return false;
 		if (tier->kind == TERRACE_KIND_SHELVES &&
 		    (READ_ONCE(tier->shelf[TR_APPEND_WRITES]) ||
-		     tr_shelf_may_open(tier, TR_APPEND_WRITES)))
+		     (tr_shelf_may_open(tier, TR_APPEND_WRITES) && !tr_shelves_refused(tier))))
 			return false;
 	}
 	return true;
@@ -586,7 +586,7 @@ static u32 ready_max(const struct tr_tier *tier)
 {
 	u64 runs = max_t(u64, tier->data_blocks / (32 * TR_RUN_BLOCKS), 4);
 
-	return min_t(u64, div_u64(runs * TR_RUN_BLOCKS, run_blocks(tier)), TR_READY_RUNS);
+	return min_t(u64, div_u64(runs * TR_RUN_BLOCKS, tr_space_run_blocks(tier)), TR_READY_RUNS);
 }
 
 int tr_space_init(struct terrace *tr, struct tr_tier *tier)

@@ -129,6 +129,7 @@ struct tr_tier {
 	u32 free_shelves;		/* chunks with nothing used in them … */
 	u32 aside;			/* … but for those that could not be opened */
 	unsigned long aside_since;	/* jiffies when the first could not, and none has been since; 0 */
+	unsigned long aside_last;	/* … and the last */
 	u64 padding;			/* blocks of shelves left out to end at units */
 	struct mutex load_mutex;	/* one chunk load at a time */
 	struct mutex clean_mutex;	/* one shelf is cleaned at a time */
@@ -160,6 +161,8 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
 /* Blocks of the tier that hold something, or are about to. */
 u64 tr_space_used(const struct tr_tier *tier);
+/* Most that one CPU takes at a time. */
+u32 tr_space_run_blocks(const struct tr_tier *tier);
 /* May sleep: after a record is durable; loads the chunk. */
 int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
 /* May sleep: after the grace period; the blocks may be handed out again. */
@@ -226,6 +229,8 @@ void tr_shelves_put_back(struct terrace *tr);	/* those that could not be opened:
 void tr_shelves_aside_fn(struct work_struct *work);
 /* Some are full and wait for their last writes, or could not be opened a moment ago. */
 bool tr_shelves_to_come(struct terrace *tr);
+/* None could be opened for a minute, till now. */
+bool tr_shelves_refused(const struct tr_tier *tier);
 void tr_shelf_refill(struct terrace *tr, struct tr_tier *tier);	/* refill worker */
 /* What shelf @chunk's owner table, or its owner blocks, name: up to a chunk of
  * them into @owner. How many; *@some_bad: there may be more, that could not be read. -EIO:

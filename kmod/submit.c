@@ -159,6 +159,9 @@ static bool take_batch(struct tr_control *control, struct tr_order_worker *worke
 	}
 	if (!worker->nr && !idle)
 		control->idle_waits = false;
+	/* It may take long: somebody else is to watch for those behind it. */
+	if (worker->nr && worker->batch[0]->ask.flags & TERRACE_MOVE_IDLE && control->nr_orders)
+		kick__f(control);
 	spin_unlock(&control->lock);
 	return worker->nr;
 }
@@ -278,6 +281,9 @@ static void worker_fn(struct work_struct *work)
 		tr_orders_ended(tr);
 		end_batch(control, worker);
 	}
+	/* One too many since a limit was lowered: it may have been the one that watched. */
+	if (worker - control->worker >= at_work(control) && READ_ONCE(control->idle_waits))
+		queue_work(tr->order_wq, &control->worker[0].work);
 	tr_work_normally();
 }
 

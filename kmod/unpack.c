@@ -450,7 +450,9 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 		return -ESTALE;
 	if (IS_ERR(index)) {
 		tr_event(tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(ref->place), ref->region, ref->id);
-		return PTR_ERR(index);
+		err = PTR_ERR(index);
+		/* Another pack's header there: a write that was lost, or went astray. The pack lives. */
+		return err == -ESTALE ? -EBADMSG : err;
 	}
 	tell_of_copy(tr, ref, index, *bad);
 	u.index = index->data;

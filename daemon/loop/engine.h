@@ -171,6 +171,7 @@ struct engine {
 	bool held;			/* of which limits held some back */
 	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
 	uint32_t nr_heirs;
+	uint32_t heirs_waited;		/* of them, the first: found no room once */
 	struct ralt_range cold[ENGINE_COLD];	/* discarded, still to be forgotten */
 	uint32_t nr_cold;
 	uint64_t forgot_ns;		/* when that was last done */
@@ -332,6 +333,7 @@ void promote_heirs(struct engine *e);
 void promote_not(struct engine *e, uint64_t block, uint64_t nr);
 /* Up with it at the next occasion; false: too many wait. */
 bool promote_soon(struct engine *e, uint64_t block);
+bool promote_again(struct engine *e, uint64_t block);	/* it found no room */
 
 void orders_init(struct engine *e);
 /* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */

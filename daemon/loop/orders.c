@@ -505,7 +505,7 @@ static void no_room(struct engine *e, const struct plan *p)
 	e->stats.no_room++;
 	for (uint32_t i = 0; p->why == WHY_HEIR && i < REGION_BLOCKS; i++)
 		if (upmask_test(&p->up, i))
-			e->stats.heirs_left += !promote_soon(e, p->region * REGION_BLOCKS + i);
+			e->stats.heirs_left += !promote_again(e, p->region * REGION_BLOCKS + i);
 	if (p->why == WHY_HEIR)
 		e->heirs_again_ns = e->now_ns + HEIRS_WAIT_NS;
 	if (p->mode == TERRACE_MOVE_RAISE)

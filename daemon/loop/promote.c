@@ -211,28 +211,49 @@ bool promote_soon(struct engine *e, uint64_t block)
 	return true;
 }
 
-void promote_not(struct engine *e, uint64_t block, uint64_t nr)
+bool promote_again(struct engine *e, uint64_t block)
 {
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < e->nr_heirs; i++)
-		if (e->heir[i] < block || e->heir[i] - block >= nr)
-			e->heir[kept++] = e->heir[i];
-	e->nr_heirs = kept;
+	if (!promote_soon(e, block))
+		return false;
+	e->heir[e->nr_heirs - 1] = e->heir[e->heirs_waited];
+	e->heir[e->heirs_waited++] = block;
+	return true;
 }
 
-/* They may have waited long: others may lie there now, or they have cooled down. */
+void promote_not(struct engine *e, uint64_t block, uint64_t nr)
+{
+	uint32_t kept = 0, waited = 0;
+
+	for (uint32_t i = 0; i < e->nr_heirs; i++)
+		if (e->heir[i] < block || e->heir[i] - block >= nr) {
+			waited += i < e->heirs_waited;
+			e->heir[kept++] = e->heir[i];
+		}
+	e->nr_heirs = kept;
+	e->heirs_waited = waited;
+}
+
+/*
+ * Those that have waited may have done so for long: others may lie there now, or they have cooled down.  What has
+ * just inherited is not asked for: its heat may be in RALT's buffer, which the filters do not know.
+ */
 static void drop_cold(struct engine *e)
 {
 	uint32_t kept = 0;
 
+	if (e->heirs_waited && e->unsettled) {
+		warmth_settle(&e->warmth);
+		e->unsettled = 0;
+	}
 	for (uint32_t i = 0; i < e->nr_heirs; i++) {
 		uint64_t block = e->heir[i];
 
-		if (tails_have(e->tails, block) || (!tails_have(e->dead, block) && warmth_hot(&e->warmth, block)))
+		if (i >= e->heirs_waited || tails_have(e->tails, block) ||
+		    (!tails_have(e->dead, block) && warmth_hot(&e->warmth, block)))
 			e->heir[kept++] = block;
 	}
 	e->nr_heirs = kept;
+	e->heirs_waited = 0;
 }
 
 void promote_heirs(struct engine *e)
@@ -251,9 +272,9 @@ void promote_heirs(struct engine *e)
 	done = raise_batch(e, &b, WHY_HEIR, &left);
 	e->nr_heirs = 0;
 	for (uint32_t i = 0; i < left.nr; i++)
-		promote_soon(e, left.block[i]);
+		promote_again(e, left.block[i]);
 	for (uint32_t i = done; i < b.nr; i++)
-		promote_soon(e, b.block[i]);
+		promote_again(e, b.block[i]);
 }
 
 void promote_epoch(struct engine *e)

@@ -337,6 +337,37 @@ static void heirs_wait(void **state)
 }
 
 /* What waits to be raised is not when its file has died meanwhile, or its heat is gone: others may lie there. */
+/* With so many blocks tracked that RALT asks its filters, which do not know what is in its buffer yet. */
+static void few_heirs_among_many_blocks_are_raised(void **state)
+{
+	const struct inherit_step step[] = { { 1024 * 4096ull, 1024 * 4096ull } };
+	const struct engine_range range[] = { { .block = 0, .nr = 1024 }, { .block = 32768, .nr = 1024 } };
+	struct sim *s = sim_create(8 * BLOCKS, 8 * FAST);
+	struct engine_file file[2];
+	uint32_t up = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = 1024 * 4096, .step = step, .nr_steps = 1 };
+	sim_open(s);
+	for (int i = 0; i < 400000; i++) {
+		if (i % 4)
+			sim_access(s, BLOCKS + prng_below(&s->prng, 6 * BLOCKS), false);
+		else
+			sim_access(s, prng_below(&s->prng, 2048) * 16, false);
+		if (i % 1024 == 1023)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	engine_inherit(&s->e, file, 1, file + 1, 1, 0, false);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(sim_tick(s), 0);
+	for (uint64_t b = 32768; b < 33792; b++)
+		up += s->v.place[b] != PLACE_PACKED;
+	print_message("%u up, %u raised as heirs\n", up, (uint32_t)s->e.stats.promoted_as_heirs);
+	assert_true(s->e.stats.promoted_as_heirs >= 50);
+	sim_remove(s);
+}
+
 static void heirs_that_wait_in_vain_are_not_raised(void **state)
 {
 	enum { LIVE, DIE, COOL, WAYS };
@@ -395,6 +426,7 @@ int main(void)
 		cmocka_unit_test(written_anew_they_stay),
 		cmocka_unit_test(heirs_wait),
 		cmocka_unit_test(heirs_that_wait_in_vain_are_not_raised),
+		cmocka_unit_test(few_heirs_among_many_blocks_are_raised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

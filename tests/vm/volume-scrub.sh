@@ -180,4 +180,36 @@ vol_up scrub_mb=0
 order 0 scrub tier_down=1
 hopes "an owner block that is damaged" ends partly EIO 1
 vol_down
+
+# another pack's header, whole, where a pack's should be (a write went astray), and no copy of it: the pack is not gone
+vol_format
+vol_up stream_kb=0 janitor_high=1000 scrub_mb=0
+dd if=$DATA of="$VOL" bs=1M count=8 oflag=direct status=none
+for r in 0 1; do order $r append tier_down=1 codec=none; done
+vol_down
+for r in 0 1; do place[r]=$(vol_damage $r header) && vol_damage $r header > /dev/null; done	# (the second time takes the first back)
+vol_damage 0 index > /dev/null
+/usr/bin/python3 -ISc '
+import json, sys
+text, items = open("/dev/shm/dumped").read().strip(), []
+while text:
+    said, end = json.JSONDecoder().raw_decode(text)
+    items += said["items"]
+    text = text[end:].strip()
+start = next(i["data_start"] for i in items if i["item"] == "label" and i["tier"] == 1)
+bytes = next(i["header_bytes"] for i in items if i["item"] == "pack")
+with open(sys.argv[1], "r+b", buffering=0) as drive:
+    drive.seek((start + int(sys.argv[3])) * 4096)
+    other = drive.read(-(-bytes // 4096) * 4096)
+    drive.seek((start + int(sys.argv[2])) * 4096)
+    drive.write(other)' "${VOL_DRIVES[1]}" "${place[@]}"
+vol_up stream_kb=0 janitor_high=1000 scrub_mb=0
+order 0 scrub
+hopes "a header that is another pack's" ends partly EIO 1024
+order 0 merge tier_down=1 codec=lz4
+order 0 raise up=0-7
+refused() { ! dd if="$VOL" of=/dev/null bs=4k count=1 iflag=direct 2> /dev/null; }
+hopes "... its blocks are no zeros for that" refused
+hopes "... the other pack is as it was" reads 1024 1024
+vol_down
 [ ${#wrong[@]} = 0 ] || die "not so: $(printf '%s; ' "${wrong[@]}")"
