@@ -44,7 +44,9 @@ for mirror in none sync lazy; do
 	words[3]=-
 	expect_fail "reload ioctl on vol .*failed" dmsetup load vol --table "${words[*]}"
 	klog_has "Metadata device is not the running volume's" || die "no word why the metadata device cannot be taken out"
-	vol_reload
+	dmsetup load vol --table "$table"
+	dmsetup suspend --noudevsync vol
+	dmsetup resume --noudevsync --noudevrules vol
 	check_eq "$mirror: block 1 after reload" "$(get 1)" b
 	says "" deactivate vol
 

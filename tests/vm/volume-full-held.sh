@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Writers within the virtual size are not refused while the writes that use up the last shelf are still under way.
-# vm: mode=functional memory=3G timeout=300
+# vm: mode=functional memory=3G timeout=300 long
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
