@@ -407,8 +407,11 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		  struct tr_order_area *area, struct terrace_result *result)
 {
-	int err = build_pack(tr, s, ask, area, result);
+	int err;
 
+	down(&tr->packing_turns);
+	err = build_pack(tr, s, ask, area, result);
+	up(&tr->packing_turns);
 	/* What lies loose on a shelf is packed for room: it stays there when that gains little. */
 	if (!err && s->loose && result->raw * 2 > area->build.head.nr_blocks)
 		err = -E2BIG;

@@ -9,7 +9,11 @@
  * waits for another's, and whoever counts does its I/O and compresses, waits for
  * no other order, and leaves. A limit that is lowered takes nothing away from
  * those in flight.
+ *
+ * As many compress at once as there are CPUs, in the order in which they come. More
+ * would share the CPUs, get ready together, and leave the drive idle until then.
  */
+#include <linux/cpumask.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -141,5 +145,6 @@ void tr_flight_init(struct terrace *tr)
 {
 	spin_lock_init(&tr->flight_lock);
 	init_waitqueue_head(&tr->flight_wait);
+	sema_init(&tr->packing_turns, num_online_cpus());
 	INIT_LIST_HEAD(&tr->order_areas);
 }

@@ -42,6 +42,7 @@
 #include <linux/mempool.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/semaphore.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
@@ -576,6 +577,7 @@ struct terrace {
 	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas; scrub_until */
 	u64 scrub_until;		/* then scrubs may read again (order_scrub.c) */
 	wait_queue_head_t flight_wait;
+	struct semaphore packing_turns;	/* as many compress at once as there are CPUs */
 	struct list_head order_areas;	/* idle */
 	struct work_struct checkpoint_work;
 	struct work_struct janitor_work;
