@@ -35,10 +35,6 @@
 #
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2016,SC2034,SC2119,SC2154
-. "$TERRACE_TREE/tests/vm/lib.sh"
-. "$TERRACE_TREE/tests/vm/volume.bash"
-. "$TERRACE_TREE/tests/vm/daemon.bash"
-M=/dev/shm/m
 . "$TERRACE_TREE/tests/vm/files.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 

@@ -261,7 +261,7 @@ clusters() {
 		'r:other_out dm_terrace:tr_pack_head' > $T/kprobe_events
 	mkdrive fastd optane 64 lbs=4096 powercut=off cache=off
 	for codec in lz4 zstd; do
-		mkdrive slowd qlc 256 lbs=512 powercut=off cache=off
+		mkdrive slowd qlc 512 lbs=512 powercut=off cache=off
 		VOL_DRIVES=(/dev/mapper/fastd /dev/mapper/slowd)
 		vol_format
 		vol_up stream_kb=0 cache_mb=0 ahead_kb=0

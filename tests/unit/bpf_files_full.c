@@ -4,19 +4,13 @@
 
 #include "policy_lib.h"
 
-#include "sense/files.h"
-
-#define KB	1024ull
-#define MB	(1024 * KB)
-#define SIZE	(2 * MB)	/* of a table */
+#include "file_events.h"
 
 #define SECOND	1000000000ull
 
-static struct files *files;
 static struct {
 	int left;
 } seen;
-static uint64_t now;
 
 static void on_left(void *ctx, const struct file *file)
 {
@@ -42,53 +36,6 @@ static int teardown(void **state)
 	(void)state;
 	free(files);
 	return 0;
-}
-
-static struct terrace_file_event event(uint8_t what, uint64_t inode, uint32_t thread)
-{
-	return (struct terrace_file_event){ .what = what, .inode = inode, .generation = 1, .dev = 7,
-					    .thread = thread, .size = SIZE, .nanoseconds = now };
-}
-
-static void happens(uint8_t what, uint64_t inode, uint32_t thread)
-{
-	struct terrace_file_event e = event(what, inode, thread);
-
-	if (what == TERRACE_FILE_UNLINKED)
-		e.size = 0;
-	files_event(files, &e);
-}
-
-static void create(uint64_t inode, const char *name, uint32_t thread)
-{
-	struct terrace_file_event e = event(TERRACE_FILE_CREATED, inode, thread);
-
-	strcpy(e.name, name);
-	files_event(files, &e);
-}
-
-static void row(uint8_t what, uint64_t inode, uint32_t thread, uint64_t from, uint64_t to)
-{
-	struct terrace_file_event e = event(what, inode, thread);
-
-	for (e.from = from; e.from < to; e.from = e.to) {
-		e.to = e.from + TERRACE_FILE_STEP < to ? e.from + TERRACE_FILE_STEP : to;
-		files_event(files, &e);
-	}
-}
-
-static void table(uint64_t inode, uint32_t thread)
-{
-	create(inode, "000001.sst", thread);
-	row(TERRACE_FILE_WRITTEN, inode, thread, 0, SIZE);
-	happens(TERRACE_FILE_SYNCED, inode, thread);
-	happens(TERRACE_FILE_CLOSED, inode, thread);
-}
-
-static void dies(uint64_t inode, uint32_t thread)
-{
-	happens(TERRACE_FILE_UNLINKED, inode, thread);
-	happens(TERRACE_FILE_DIED, inode, thread);
 }
 
 static double cpu_now(void)

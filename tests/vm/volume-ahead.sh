@@ -5,10 +5,9 @@
 # shellcheck disable=SC2015,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
-order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 of() { cat /sys/fs/terrace/*/"$1"; }
 # in_order REGION [BYTES]: all of its blocks, one after the other; they must be right
 in_order() { dd if="$VOL" bs="${2:-4k}" skip=$(($1 << 22)) count=4M iflag=direct,skip_bytes,count_bytes status=none | cmp - <(dd if=$DATA bs=4M skip="$1" count=1 status=none); }

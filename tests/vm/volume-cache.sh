@@ -5,10 +5,9 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
-order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 of() { cat /sys/fs/terrace/*/"$1"; }
 blocks() { dd if="$VOL" of=/dev/null bs=4k skip="$1" count="$2" iflag=direct status=none; }
 same() { cmp -n $((16 << 20)) <(dd if="$VOL" bs=256k count=64 iflag=direct status=none) "$DATA" || die "$1: data differ"; }

@@ -5,12 +5,11 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
 T=/sys/kernel/tracing
 mountpoint -q $T || mount -t tracefs t $T
-order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<< "$said"; }
 of() { cat /sys/fs/terrace/*/"$1"; }
 

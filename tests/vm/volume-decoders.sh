@@ -5,11 +5,11 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
+in_ram fio
 T=/sys/kernel/tracing
 mountpoint -q $T || mount -t tracefs t $T
-order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 
 vol_drives 64 512 lbs=512
 vol_format

@@ -5,19 +5,8 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
-ask() { from_ram orders /dev/terrace/vol "$@"; }
-order() { said=$(ask move "$@") || die "order $*: $said"; }
-until_says() { # WANTED CMD...
-	local tries got=
-	for ((tries = 0; tries < 150; tries++)); do
-		got=$("${@:2}" || true)
-		[ "$got" != "$1" ] || return 0
-		sleep 0.2
-	done
-	die "${*:2}: got '$got', wanted '$1'"
-}
 
 vol_ram 64 512
 vol_format

@@ -5,12 +5,10 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
 
-# order REGION MODE [WORD...]: what came of it is in $said
-order() { said=$(from_ram orders /dev/terrace/vol move "$@") || die "order $*: $said"; }
 word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<< "$said"; }
 says() { check_eq "$1 of the last order ($said)" "$(word "$1")" "$2"; }
 # state REGION PRESENT PACKED PACKS [FAST]

@@ -5,23 +5,11 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders
 T=/sys/kernel/tracing
 mountpoint -q $T || mount -t tracefs t $T
-ask() { from_ram orders /dev/terrace/vol "$@"; }
 word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"; }
-order() { said=$(ask move "$@") || die "order $*: $said"; }
-# until WANTED CMD...: the command's output becomes this
-until_says() {
-	local tries got
-	for ((tries = 0; tries < 100; tries++)); do
-		got=$("${@:2}" || true)
-		[ "$got" != "$1" ] || return 0
-		sleep 0.2
-	done
-	die "${*:2}: got '$got', wanted '$1'"
-}
 
 vol_ram 64 512
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --size 128M
