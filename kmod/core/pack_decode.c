@@ -46,10 +46,14 @@ static u32 stored_bytes(const struct segments *s, u32 k)
 	return table_u16(s->index, s->length_table, s->cell + k);
 }
 
+static bool bytes_good(const struct segments *s, u32 k, const u8 *stored, u32 bytes)
+{
+	return crc32c(~0u, stored, bytes) == table_u32(s->index, s->crc_table, s->cell + k);
+}
+
 static bool segment_good(const struct segments *s, u32 k, const u8 *stored)
 {
-	return crc32c(~0u, stored, stored_bytes(s, k)) ==
-	       table_u32(s->index, s->crc_table, s->cell + k);
+	return bytes_good(s, k, stored, stored_bytes(s, k));
 }
 
 int tr_pack_check(const void *index, const struct tr_pack_where *where, const void *stored)
@@ -67,6 +71,19 @@ int tr_pack_check(const void *index, const struct tr_pack_where *where, const vo
 	return 0;
 }
 
+/* A cluster of one block: one segment, and where->length is what is stored of it. */
+static int decode_single(const struct segments *s, const struct tr_pack_where *where,
+			 const void *stored, void *block, const struct tr_codec_ops *ops, void *context)
+{
+	if (!bytes_good(s, 0, stored, where->length))
+		return -EBADMSG;
+	if (!s->raw)
+		return ops->decompress(context, stored, where->length, block, 0,
+				       TERRACE_BLOCK_BYTES, true);
+	memcpy(block, stored, TERRACE_BLOCK_BYTES);
+	return 0;
+}
+
 int tr_pack_decode(const void *index, const struct tr_pack_where *where, const void *stored,
 		   void *cluster, const struct tr_codec_ops *ops, void *context)
 {
@@ -76,6 +93,8 @@ int tr_pack_decode(const void *index, const struct tr_pack_where *where, const v
 	int err;
 
 	segments_init(&s, index, where);
+	if (where->nr_slots == 1)
+		return decode_single(&s, where, stored, cluster, ops, context);
 	for (k = where->first; k <= where->last; k++) {
 		if (!segment_good(&s, k, at))
 			return -EBADMSG;

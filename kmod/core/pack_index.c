@@ -125,9 +125,25 @@ static u32 cluster_offset(const struct shape *s, u32 cluster)
 
 static u32 slot_of(const struct shape *s, u32 i)
 {
-	u32 rank = rank_of(s->index, i);
+	/* In the pack of a whole region nothing is missing in front of it. */
+	u32 rank = s->nr_blocks == TERRACE_REGION_BLOCKS ? i : rank_of(s->index, i);
 
 	return s->shift ? table_u16(s->index, s->t.slot, rank) : rank;
+}
+
+/* The same as below, shorter: clusters of one block, by which most cold reads come. */
+static void find_single(const struct shape *s, u32 slot, struct tr_pack_where *where)
+{
+	u32 length = table_u16(s->index, s->t.length, slot);
+
+	where->cluster = slot;
+	where->slot = 0;
+	where->nr_slots = 1;
+	where->first = 0;
+	where->last = 0;
+	where->raw = !length;
+	where->length = length ?: TERRACE_BLOCK_BYTES;
+	where->offset = cluster_offset(s, slot);
 }
 
 bool tr_pack_find(const void *index, u32 i, struct tr_pack_where *where)
@@ -139,6 +155,10 @@ bool tr_pack_find(const void *index, u32 i, struct tr_pack_where *where)
 		return false;
 	shape_of(&s, index);
 	slot = slot_of(&s, i);
+	if (!s.shift) {
+		find_single(&s, slot, where);
+		return true;
+	}
 	where->cluster = slot >> s.shift;
 	where->slot = slot & ((1u << s.shift) - 1);
 	where->nr_slots = cluster_blocks(s.nr_blocks, s.shift, where->cluster);
