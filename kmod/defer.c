@@ -253,8 +253,11 @@ void tr_rescue(struct terrace *tr, struct bio *bio)
 static bool hopeless(struct terrace *tr, u64 block)
 {
 	/* First, with acquire: what a discard freed before it ended is seen by what follows. */
-	return !atomic_read_acquire(&tr->discards_at_work) && !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) && tr_hidden_room_none(tr) &&
-	       !tr_home_may_be_free(tr, block) && !tr_shelves_to_come(tr) && !tr_frees_pending(tr) && !atomic_read_acquire(&tr->orders_at_work) &&
+	return !atomic_read_acquire(&tr->discards_at_work) &&
+	       !tr_tune(tr, TR_TUNE_QUEUE_IF_FULL) && tr_space_tight(tr) &&
+	       tr_hidden_room_none(tr) && !tr_home_may_be_free(tr, block) &&
+	       !tr_shelves_to_come(tr) && !tr_frees_pending(tr) &&
+	       !atomic_read_acquire(&tr->orders_at_work) &&
 	       tr_janitor_gave_up(tr);
 }
 
