@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A cold read, as most are: of one block, in a pack whose index is in memory.
- * map() asks the drive for the cluster's sectors at once, and a worker is woken
- * once, when they are there: it checks their CRC and decodes, into the reader's
- * page where that is possible. So no submitter and no interrupt decompresses, all
- * CPUs do, and nobody is woken only to wait for the drive.
+ * map() asks the drive for the cluster's sectors at once. When they are there, their
+ * CRC is checked and they are decoded, into the reader's page where that is possible:
+ * by the softirq behind the drive's interrupt, if that is a matter of microseconds and
+ * no other is at it on this CPU, else by a worker, which is woken only then. So no
+ * submitter decompresses, many reads at once are spread over the CPUs, and a lone one
+ * costs no switch to a worker and back.
  *
  * Whatever is out of the ordinary goes the deferred way (defer.c, unpack.c): several
  * blocks, reads in order, an index that must be read, no memory right now, and every failure.
@@ -12,9 +14,10 @@
  * says what is wrong where; here nothing is reported and nobody gets data that
  * failed their check.
  *
- * Until the worker is through, the bio counts in the epoch of the pack's tier.
+ * Until it is decoded, the bio counts in the epoch of the pack's tier.
  */
 #include <linux/highmem.h>
+#include <linux/interrupt.h>
 #include <linux/slab.h>
 
 #include "io.h"
@@ -44,6 +47,14 @@ const size_t tr_per_bio_bytes = sizeof(struct tr_cold) + sizeof(struct tr_io);
 
 static struct kmem_cache *sectors;
 
+/* Of each CPU: the read that its softirq decodes, or will. */
+struct lone {
+	struct tasklet_struct tasklet;
+	struct tr_cold *cold;
+};
+
+static DEFINE_PER_CPU(struct lone, lones);
+
 static void cold_end(struct tr_cold *cold)
 {
 	if (cold->stored) {
@@ -62,19 +73,7 @@ static void sectors_made(void *object)
 {
 }
 
-int tr_cold_init(void)
-{
-	sectors = kmem_cache_create("terrace_cold_sectors", MOST_BYTES, TERRACE_BLOCK_BYTES, 0,
-				    sectors_made);
-	return sectors ? 0 : -ENOMEM;
-}
-
-void tr_cold_exit(void)
-{
-	kmem_cache_destroy(sectors);
-}
-
-/* --- decoding, in a worker -------------------------------------------------------- */
+/* --- decoding ---------------------------------------------------------------------- */
 
 static const void *stored(const struct tr_cold *cold)
 {
@@ -116,19 +115,32 @@ static int decode_aside(struct tr_cold *cold, const struct tr_codec_ops *ops)
 	return err;
 }
 
+static u32 codec_of(const struct tr_cold *cold)
+{
+	struct tr_pack_head head;
+
+	tr_pack_head(cold->index->data, &head);
+	return head.codec;
+}
+
+/* Straight to the reader's page, with nothing that is waited for. */
+static bool is_quick(const struct tr_cold *cold, u32 codec)
+{
+	return cold->where.nr_slots == 1 && !cold->hot && codec != TERRACE_CODEC_ZSTD &&
+	       bio_iovec(cold->to).bv_len >= TERRACE_BLOCK_BYTES;
+}
+
 static int decode(struct tr_cold *cold)
 {
 	struct bio_vec to = bio_iovec(cold->to);
-	struct tr_pack_head head;
+	u32 codec = codec_of(cold);
 	void *page;
 	int err;
 
-	tr_pack_head(cold->index->data, &head);
-	if (cold->where.nr_slots > 1 || cold->hot || to.bv_len < TERRACE_BLOCK_BYTES ||
-	    head.codec == TERRACE_CODEC_ZSTD)
-		return decode_aside(cold, tr_codec_ops(head.codec));
+	if (!is_quick(cold, codec))
+		return decode_aside(cold, tr_codec_ops(codec));
 	page = kmap_local_page(to.bv_page);
-	err = decode_to(cold, page + to.bv_offset, tr_codec_ops(head.codec), NULL);
+	err = decode_to(cold, page + to.bv_offset, tr_codec_ops(codec), NULL);
 	kunmap_local(page);
 	flush_dcache_page(to.bv_page);
 	return err;
@@ -149,25 +161,62 @@ static void keep(struct tr_cold *cold)
 		       stored(cold), cold->where.length);
 }
 
+/* It is decoded: what the reader wants is in his pages. */
+static void deliver(struct tr_cold *cold)
+{
+	keep(cold);
+	bio_uninit(&cold->bio);
+	cold_end(cold);
+}
+
 static void cold_fn(struct work_struct *work)
 {
 	struct tr_cold *cold = container_of(work, struct tr_cold, work);
 	struct terrace *tr = cold->tr;
 	struct bio *bio = cold->to;
-	int err = blk_status_to_errno(cold->bio.bi_status);
 
-	bio_uninit(&cold->bio);
-	if (!err)
-		err = decode(cold);
-	if (!err)
-		keep(cold);
-	cold_end(cold);
-	if (!err) {
+	if (!cold->bio.bi_status && !decode(cold)) {
+		deliver(cold);
 		bio_endio(bio);		/* leaves the epoch */
 		return;
 	}
+	bio_uninit(&cold->bio);
+	cold_end(cold);
 	tr_io_end(tr_io_of(bio), BLK_STS_OK);
 	tr_defer(tr, bio);
+}
+
+/* --- a lone one, behind the drive's interrupt -------------------------------------- */
+
+static void lone_fn(struct tasklet_struct *tasklet)
+{
+	struct lone *lone = from_tasklet(lone, tasklet, tasklet);
+	struct tr_cold *cold = READ_ONCE(lone->cold);
+	struct bio *bio = cold->to;
+
+	if (decode(cold)) {
+		WRITE_ONCE(lone->cold, NULL);
+		queue_work(cold->tr->cold_wq, &cold->work);	/* says what is wrong */
+		return;
+	}
+	deliver(cold);
+	/* Before the end, behind which the reader may ask for his next. */
+	WRITE_ONCE(lone->cold, NULL);
+	bio_endio(bio);			/* leaves the epoch */
+}
+
+/* In an interrupt. A drive that answers within the system call is in its submitter's time. */
+static bool goes_alone(struct tr_cold *cold)
+{
+	struct lone *lone;
+
+	if (in_task() || !is_quick(cold, codec_of(cold)))
+		return false;
+	lone = this_cpu_ptr(&lones);
+	if (cmpxchg(&lone->cold, NULL, cold))
+		return false;
+	tasklet_schedule(&lone->tasklet);
+	return true;
 }
 
 /* --- asking, in map() ------------------------------------------------------------- */
@@ -181,7 +230,8 @@ static void cold_end_io(struct bio *bio)
 		if (is_timed(cold))
 			tr_promotion_spent(cold->tr, false, ktime_get_ns() - cold->began);
 	}
-	queue_work(cold->tr->cold_wq, &cold->work);
+	if (bio->bi_status || !goes_alone(cold))
+		queue_work(cold->tr->cold_wq, &cold->work);
 }
 
 /* Adds the sectors that hold the cluster. They do not fit: false. */
@@ -258,4 +308,27 @@ void tr_cold_send(struct tr_cold *cold)
 	cold->bio.bi_ioprio = cold->to->bi_ioprio;
 	cold->bio.bi_end_io = cold_end_io;
 	submit_bio_noacct(&cold->bio);
+}
+
+/* --- lives ------------------------------------------------------------------------- */
+
+int tr_cold_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_setup(&per_cpu(lones, cpu).tasklet, lone_fn);
+	sectors = kmem_cache_create("terrace_cold_sectors", MOST_BYTES, TERRACE_BLOCK_BYTES, 0,
+				    sectors_made);
+	return sectors ? 0 : -ENOMEM;
+}
+
+void tr_cold_exit(void)
+{
+	int cpu;
+
+	/* A read that has ended may have its tasklet's last steps still to go. */
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu(lones, cpu).tasklet);
+	kmem_cache_destroy(sectors);
 }

@@ -256,7 +256,8 @@ void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns)
 
 static struct tr_cached *cached_new(u64 id, const void *data, u32 bytes, const u16 *block, u32 nr)
 {
-	const gfp_t gfp = GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY;
+	/* cold.c keeps from its softirq as well */
+	const gfp_t gfp = (in_task() ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) | __GFP_NOWARN;
 	struct tr_cached *entry = kmalloc(sizeof(*entry), gfp);
 
 	if (!entry)
