@@ -35,6 +35,7 @@
 #
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2016,SC2034,SC2119,SC2154
+M=/dev/shm/m
 . "$TERRACE_TREE/tests/vm/files.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 

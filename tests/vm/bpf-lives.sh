@@ -4,6 +4,7 @@
 # vm: mode=functional memory=2G timeout=900 build=daemon long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
+M=/dev/shm/m
 . "$TERRACE_TREE/tests/vm/files.bash"
 
 need_cmd python3 mkfs.ext4

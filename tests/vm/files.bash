@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Words for scripts in which terraced follows the files of a filesystem; sources all that it needs itself.
 #
-# $M			where that is mounted: here, unless the script has said it
+# $M			where that is mounted: the script says it, before it sources this
 # follows [LINE...]	its configuration: files followed, the dead trimmed after 200 ms, and these lines; its state in $STATE, if that is set
 # follow [WORD...]	terraced, started by these words, until it follows the files of $M
 # is NAME N, at_least NAME N	a number of the status
@@ -16,7 +16,6 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 
-M=${M:-/dev/shm/m}
 mkdir -p "$M"
 modprobe -q xfs || true
 
