@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Clusters of 16 blocks: the warmest come first, no more is read and decoded than a block needs; indexes leave memory that others need; at most 4 packs; one flush for a batch of orders.
 # vm: mode=functional cpus=2 memory=2G timeout=600 build=orders,daemon
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/orders.bash"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a policy sees and may mark: summaries, pins and hints, events, the claim to drive, tracepoints.
 # vm: mode=functional cpus=1 memory=2G timeout=600 build=orders
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/orders.bash"
