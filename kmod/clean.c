@@ -44,6 +44,17 @@ static bool header_at(struct terrace *tr, struct tr_tier *tier, u32 chunk, u32 a
 	return !tr_pack_parse(buf, left * TERRACE_BLOCK_BYTES, &id, head);
 }
 
+/* No pack begins with this block, as far as can be seen. But is that sure? It could not be
+ * read, or was a header of ours.
+ */
+static bool may_be_header(struct terrace *tr, const void *buf, bool unread)
+{
+	const struct terrace_pack_disk *disk = buf;
+
+	return unread || (le32_to_cpu(disk->magic) == TERRACE_PACK_MAGIC &&
+			  !memcmp(disk->volume_uuid, tr->super.volume_uuid, TERRACE_UUID_BYTES));
+}
+
 static void note(struct found *found, u32 *nr, const struct tr_pack_head *head)
 {
 	u32 k;
@@ -54,15 +65,16 @@ static void note(struct found *found, u32 *nr, const struct tr_pack_head *head)
 	found[(*nr)++] = (struct found){ .region = head->region, .head = *head };
 }
 
-/* The regions that have packs on the shelf, elsewhere than at the @loose blocks.
- * -ENOMEM, or an error of the drive: what could be read was looked at all the same. A
- * bad block may be a dead one, and must not keep what lives around it there.
+/* The regions that have packs on the shelf from *@next on, which is where it ends, elsewhere than
+ * at the @loose blocks. -ENOMEM, or an error of the drive: what could be read was looked at all the
+ * same. A bad block may be a dead one, and must not keep what lives around it there; but who
+ * asks hears of a block in use that may be a header, and says nothing of whose it is.
  */
 static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose,
-		      struct found *found, u32 max, u32 *nr)
+		      struct found *found, u32 max, u32 *nr, u32 *next, struct tr_order *order)
 {
 	u64 first = (u64)chunk << TERRACE_CHUNK_SHIFT;
-	u32 at = 0, from = 0, have = 0;
+	u32 at = *next, from = 0, have = 0;
 	struct tr_unread bad = {};
 	u32 end = TERRACE_CHUNK_BLOCKS - TERRACE_TABLE_BLOCKS;
 	struct tr_chunk *bits = tr_chunk_get(tr, tier, chunk);
@@ -76,7 +88,8 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
 	if (!buf)
 		err = -ENOMEM;
-	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, &bad)) {
+	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, &bad) &&
+	       !(order && tr_order_stops(tr, order))) {
 		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
 			at++;
 			continue;
@@ -92,10 +105,16 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 			      from + have - at, &head)) {
 			note(found, nr, &head);
 			at += head.blocks;
-		} else {
-			at++;
+			continue;
 		}
+		if (may_be_header(tr, buf + (at - from) * TERRACE_BLOCK_BYTES,
+				  bad.which >> (at - from) & 1 || (order && order->unsure)))
+			tr_order_leaves(order, -EIO);
+		at++;
 	}
+	if (buf && at < end && *nr < max)	/* what is behind that is not looked at */
+		tr_order_leaves(order, -EIO);
+	*next = *nr < max ? end : at;
 	kvfree(buf);
 	tr_chunk_put(bits);
 	return err;
@@ -156,11 +175,11 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			tr_unread_note(&bad);
 		if (r && (!err || err == -ENOENT))
 			err = r;
+		if (r != -ENOENT && r != -EIO)	/* which it has counted */
+			tr_order_leaves(order, r);
 		if (!r)			/* nothing written: dead packs were dropped */
 			moved += one->result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;
 	}
-	if (order && k < nr && tr_order_stops(tr, order))
-		err = tr_order_stopped(order);
 	kvfree(one);
 	return moved ?: err;
 }
@@ -168,16 +187,22 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const u64 *loose,
 		       struct tr_order *order)
 {
-	u32 max = 512, nr;
+	u32 max = 512, nr, next = 0;
 	struct found *found = kvmalloc_array(max, sizeof(*found), GFP_NOIO);
-	s64 moved = 0;
-	int err;
+	s64 moved = 0, more = 0;
+	int err = 0, r;
 
 	if (!found)
 		return -ENOMEM;
-	err = find_packs(tr, tier, chunk, loose, found, max, &nr);
-	if (nr)
-		moved = move_packs(tr, tier, chunk, found, nr, order);
+	do {
+		r = find_packs(tr, tier, chunk, loose, found, max, &nr, &next, order);
+		err = err ?: r;
+		if (!nr)
+			break;
+		more = move_packs(tr, tier, chunk, found, nr, order);
+		moved += max_t(s64, more, 0);
+		err = min_t(s64, more, 0) ?: err;
+	} while (nr == max && more > 0);
 	kvfree(found);
 	return moved ?: err;
 }
@@ -200,7 +225,7 @@ static s64 clean_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, stru
 	loose = kcalloc(TR_CHUNK_WORDS, sizeof(*loose), GFP_NOIO);
 	if (!loose)
 		return -ENOMEM;
-	moved = tr_sweep_shelf(tr, tier, chunk, loose);
+	moved = tr_sweep_shelf(tr, tier, chunk, loose, order);
 	packs = clean_packs(tr, tier, chunk, loose, order);
 	kfree(loose);
 	if (moved > 0 || packs > 0)

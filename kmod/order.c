@@ -537,12 +537,19 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 /* Cleaning a shelf is many orders of regions: clean.c gives them. */
 static int clean(struct terrace *tr, struct tr_order *order)
 {
-	s64 moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
+	s64 moved;
 
-	order->result.down = max_t(s64, moved, 0);
-	if (READ_ONCE(order->cancelled))
-		return -ECANCELED;
-	return min_t(s64, moved, 0);
+	order->left = 0;
+	moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
+	order->cleaned += max_t(s64, moved, 0);
+	order->result.down = order->cleaned;
+	if (tr_order_stops(tr, order))
+		return tr_order_stopped(order);
+	if (moved == -ENOENT && order->cleaned)
+		return 0;		/* of which another go found nothing any more */
+	if (moved < 0 || order->left)
+		return min_t(s64, moved, 0) ?: order->left;
+	return order->result.unreadable && !order->cleaned ? -EIO : 0;
 }
 
 static void run_of_shelf(struct terrace *tr, struct tr_order *order)
@@ -563,7 +570,8 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 	result->error = err;
 	result->status = err == -ENOSPC ? TERRACE_RESULT_NO_ROOM :
 			 err == -ECANCELED ? TERRACE_RESULT_CANCELLED :
-			 result->unreadable ? TERRACE_RESULT_PARTLY :
+			 result->unreadable || result->raced || (err && result->down) ||
+			 (err == -EIO && order->left) ? TERRACE_RESULT_PARTLY :
 			 err ? TERRACE_RESULT_FAILED : TERRACE_RESULT_DONE;
 }
 

@@ -16,6 +16,9 @@ struct tr_order {
 	bool cancelled;			/* told to stop: it ends if it has not begun, waits, or can */
 	bool again;			/* out: not carried out, the volume is about to be suspended */
 	u64 seen;			/* IDLE: users' reads and writes so far */
+	u32 cleaned;			/* CLEAN: blocks, if it is carried out in several goes */
+	int left;			/* CLEAN: why some of what could be moved stays, or may; 0: none does */
+	bool unsure;			/* CLEAN: owners could not be read: blocks may be loose, and not known */
 	u32 chunk;			/* only packs of this shelf (clean.c); TR_ANY_CHUNK */
 	bool loose;			/* … not the packs: what lies loose there (pack_shelf.c) */
 	void *owner, *files;		/* file and process that gave it (submit.c) */
@@ -41,6 +44,13 @@ static inline int tr_order_stopped(struct tr_order *order)
 {
 	order->again = !READ_ONCE(order->cancelled);
 	return order->again ? -EBUSY : -ECANCELED;
+}
+
+/* A cleaning leaves something behind, for @err. @order: NULL if nobody hears of it. */
+static inline void tr_order_leaves(struct tr_order *order, int err)
+{
+	if (order && err && !order->left)
+		order->left = err;
 }
 
 /* --- order_idle.c: orders that yield to users ---------------------------------- */

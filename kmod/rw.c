@@ -138,6 +138,7 @@ int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector,
 	int err = tr_rw(bdev, sector, buf, n * TERRACE_BLOCK_BYTES, REQ_OP_READ), r;
 	u32 k;
 
+	bad->which = 0;
 	if (!err)
 		return 0;
 	for (err = 0, k = 0; k < n; k++, sector += TERRACE_BLOCK_SECTORS, buf += TERRACE_BLOCK_BYTES) {
@@ -146,6 +147,7 @@ int tr_read_each(struct terrace *tr, struct block_device *bdev, sector_t sector,
 		if (r) {
 			memset(buf, 0, TERRACE_BLOCK_BYTES);
 			tr_unread_note(bad);
+			bad->which |= k < 64 ? BIT_ULL(k) : 0;
 		}
 		err = err ?: r;
 	}

@@ -303,6 +303,7 @@ int tr_rw(struct block_device *bdev, sector_t sector, void *buf, u32 bytes, blk_
 struct tr_unread {
 	u32 nr;				/* pieces that could not be read */
 	unsigned long since;		/* jiffies at the first of them */
+	u64 which;			/* of the last tr_read_each(): bits, of its first 64 blocks */
 };
 
 void tr_unread_note(struct tr_unread *bad);

@@ -23,6 +23,7 @@
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
 
+#include "order.h"
 #include "sense.h"
 
 #define WINDOW		2048u	/* blocks of the shelf that are read at once */
@@ -45,6 +46,7 @@ struct piece {			/* blocks that lie together, before and after */
 struct sweep {
 	struct terrace *tr;
 	struct tr_tier *tier;
+	struct tr_order *order;		/* who asks for it hears what stays; NULL: nobody */
 	u32 chunk;
 	u32 lo;				/* the window begins here */
 	u32 nr_moves, nr_pieces;
@@ -162,6 +164,8 @@ static void end(struct sweep *s, int err)
 		struct tr_move *move = &s->move[m];
 
 		s->moved += move->moved;
+		if (s->order)
+			s->order->result.raced += move->left_out;
 		this_cpu_add(tr->stats->moved, move->moved);
 		this_cpu_add(tr->stats->left_out, move->left_out);
 		trace_terrace_move(tr_dev(tr), move->number, 0, move->err ?: err, move->moved, 0, 0,
@@ -272,6 +276,17 @@ static void split_piece(struct sweep *s, u32 k, u32 n)
 	piece->n = n;
 }
 
+static void note_bad(struct sweep *s, const struct piece *piece)
+{
+	struct terrace_result *result = s->order ? &s->order->result : NULL;
+
+	tr_unread_note(&s->bad);
+	if (!result)
+		return;
+	if (!result->unreadable++)
+		result->bad_block = (piece->move->number << TERRACE_REGION_SHIFT) + piece->i;
+}
+
 /* Some of it cannot be read, perhaps only what lies between: what can be moves, to the block. */
 static void read_singly(struct sweep *s)
 {
@@ -291,7 +306,7 @@ static void read_singly(struct sweep *s)
 				continue;
 			}
 			if (piece->bad)
-				tr_unread_note(&s->bad);
+				note_bad(s, piece);
 		}
 		k++;
 	}
@@ -456,9 +471,10 @@ static int write_and_publish(struct sweep *s)
 
 /* --- a shelf -------------------------------------------------------------------- */
 
-static bool may_go_on(struct terrace *tr)
+static bool may_go_on(const struct sweep *s)
 {
-	return tr_writable(tr) && !READ_ONCE(tr->stopping);
+	return tr_writable(s->tr) && !READ_ONCE(s->tr->stopping) &&
+	       !(s->order && tr_order_stops(s->tr, s->order));
 }
 
 static int sweep_window(struct sweep *s, const struct tr_owner *owner, u32 nr)
@@ -476,7 +492,7 @@ static int sweep_windows(struct sweep *s, const struct tr_owner *owner, u32 nr)
 	int err = 0;
 
 	begin(s);
-	for (k = 0; k < nr && !err && may_go_on(s->tr); k += n) {
+	for (k = 0; k < nr && !err && may_go_on(s); k += n) {
 		n = window(s, &owner[k], nr - k);
 		err = sweep_window(s, &owner[k], n);
 	}
@@ -497,16 +513,19 @@ static int sweep_all(struct sweep *s, struct tr_owner *owner)
 	if (named > 0)
 		nr = sift(s, owner, named, bits);
 	tr_chunk_put(bits);
+	if (s->order)
+		s->order->unsure = bad;
 	if (named < 0)
 		return named;
-	for (k = 0; k < nr && !err && may_go_on(s->tr); k += n) {
+	for (k = 0; k < nr && !err && may_go_on(s); k += n) {
 		n = add_moves(s, &owner[k], nr - k);
 		err = sweep_windows(s, &owner[k], n);
 	}
 	return err;
 }
 
-s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose)
+s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose,
+		   struct tr_order *order)
 {
 	struct sweep *s = kvzalloc(sizeof(*s), GFP_NOIO);
 	struct tr_owner *owner = kvmalloc_array(TERRACE_CHUNK_BLOCKS, sizeof(*owner), GFP_NOIO);
@@ -520,9 +539,12 @@ s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loo
 		s->tier = tier;
 		s->chunk = chunk;
 		s->loose = loose;
+		s->order = order;
 		err = sweep_all(s, owner);
 		if (!err && s->busy)
 			err = -EBUSY;
+		if (err != -EIO || !order || !order->unsure)
+			tr_order_leaves(order, err);
 		moved = s->moved ?: err;
 	}
 	if (s)

@@ -339,8 +339,9 @@ bool tr_overcommitted(const struct terrace *tr);
  * there is nothing that could be. @must: even with the last free shelf, no other is worth cleaning.
  */
 s64 tr_pack_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, bool must);
-/* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. */
-s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose);
+/* Its loose blocks only (sweep.c). @loose, TR_CHUNK_WORDS, gets which they were. @order: likewise. */
+s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loose,
+		   struct tr_order *order);
 
 /* Room that no count of used blocks shows (hidden_room.c): is a search wanted? It drops
  * copies and finds out which shelves are worth cleaning. Blocks that it found, 0: none.

@@ -9,7 +9,10 @@
 PATH=$TERRACE_TREE/build:$PATH in_ram orders
 DATA=/dev/shm/data
 orders() { from_ram orders /dev/terrace/vol "$@" > /dev/shm/orders || { cat /dev/shm/orders; return 1; }; }
-down() { sed -n 's/.*\bdown=\([^ ]*\).*/\1/p' /dev/shm/orders; }
+word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" /dev/shm/orders; }
+down() { word down; }
+# ended STATUS ERROR UNREADABLE BAD_BLOCK: so the last order did
+ended() { check_eq "status, error, unreadable, bad_block" "$(word status) $(word error) $(word unreadable) $(word bad_block)" "$*"; }
 same() { cmp -n $((4 << 20)) $DATA "$VOL" || die "$1: other data"; }
 # of region 0: shelf of its pack, block in it, blocks
 pack() {
@@ -114,8 +117,17 @@ read -r shelf at block <<< "$(last)"
 check_eq "blocks of region 0 on the shelf" "$(on "$shelf")" 1024
 bad "$shelf" 10
 vol_up stream_kb=0 janitor_high=1000
-orders move "$shelf" clean tier_down=1 || grep -q "error=EIO" /dev/shm/orders || die "cleaning: $(cat /dev/shm/orders)"
+at10=$(terracectl dump --json map --range 0 "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc '
+import json, sys
+region = [i for i in json.load(sys.stdin)["items"] if i["item"] == "region"][0]
+at = int(sys.argv[1]) * 16384 + 10
+print([run["block"] + at - run["place"] for run in region["run"] if run["tier"] == 1 and 0 <= at - run["place"] < run["blocks"]][0])' "$shelf")
+orders move "$shelf" clean tier_down=1 || die "cleaning: $(cat /dev/shm/orders)"
+ended partly 0 1 "$at10"
 vol_message commit
+orders move "$shelf" clean tier_down=1 || true
+ended partly EIO 1 "$at10"
+pass "who orders a cleaning hears of a loose block that cannot be read"
 vol_message checkpoint
 vol_down
 left=$(on "$shelf")
@@ -126,3 +138,37 @@ same "a region of which a block could not be read"
 vol_down
 vol_check
 pass "a block that cannot be read far before others of its region"
+
+# of two packs' headers one cannot be read, and whose it is is not known: that it stays is told
+vol_format
+vol_up stream_kb=0 janitor_high=1000
+dd if=$DATA of="$VOL" bs=1M count=8 oflag=direct status=none
+orders move 0 append tier_down=1 codec=lz4 shift=2
+orders move 1 append tier_down=1 codec=none shift=2
+vol_down
+read -r shelf at blocks <<< "$(pack)"
+for how in unreadable damaged; do
+	if [ $how = unreadable ]; then
+		bad "$shelf" "$at"
+	else
+		vol_damage 0 header > /dev/null
+	fi
+	vol_up stream_kb=0 janitor_high=1000
+	orders move "$shelf" clean tier_down=1 || true
+	if [ $how = unreadable ]; then
+		[ "$(down)" -gt 1000 ] || die "the other pack stays: $(cat /dev/shm/orders)"
+	fi
+	ended partly EIO 0 -1
+	vol_message commit
+	vol_down
+	drive slow error clear
+done
+vol_damage 0 header > /dev/null		# (which takes it back)
+vol_up stream_kb=0 janitor_high=1000
+orders move "$shelf" clean tier_down=1
+ended "done" 0 0 -1
+vol_message commit
+cmp -n $((8 << 20)) $DATA "$VOL" || die "packs that were moved: other data"
+vol_down
+vol_check
+pass "who orders a cleaning hears of a pack without a header"
