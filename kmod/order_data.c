@@ -78,7 +78,7 @@ static void lose(struct tr_order_state *s, struct terrace_result *result, u32 i)
 static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		       struct terrace_result *result)
 {
-	u32 i, failed = 0;
+	u32 i;
 
 	for (i = 0; i < BLOCKS; i++) {
 		struct tr_tier *tier;
@@ -94,7 +94,7 @@ static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_o
 			    (s->move.number << TERRACE_REGION_SHIFT) + i, tier->number,
 			    tr_place_index(s->place[i]));
 		lose(s, result, i);
-		if (tr_order_gave_up(tr, ++failed))
+		if (tr_order_gave_up(tr, ++s->failed))
 			return -EIO;
 	}
 	return 0;
@@ -187,13 +187,13 @@ static void read_clean_all(struct terrace *tr, const struct tr_order_state *s,
 			tr_bit_set(lost, i);
 }
 
-int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
+int tr_order_read_pack(struct terrace *tr, struct tr_order_state *s,
 		       const struct tr_pack_ref *ref, bool drive, struct tr_order_area *area,
 		       u64 *mask, u64 *lost, struct terrace_result *result)
 {
 	struct tr_unpacker *unpacker = tr_unpacker_get(tr);
 	struct reading r = { .area = area, .mask = mask };
-	u32 bad, failed = 0;
+	u32 bad;
 	int err, said = 0;
 
 	while (!tr_bits_none(mask)) {
@@ -217,8 +217,8 @@ int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
 		if (!read_clean(tr, s, area, bad))
 			tr_bit_set(lost, bad);
 		/* Read twice, with others and alone; a wrong checksum is no timeout of a dead drive. */
-		failed += err != -EBADMSG ? 2 : 0;
-		if (!tr_order_gave_up(tr, failed))
+		s->failed += err != -EBADMSG ? 2 : 0;
+		if (!tr_order_gave_up(tr, s->failed))
 			continue;
 		said = -EINTR;
 		break;

@@ -32,14 +32,13 @@ struct scrub {
 	struct tr_order *order;
 	struct tr_order_state *s;
 	struct tr_order_area *area;
-	u32 failed;		/* reads */
 	bool damaged;		/* a pack is, even if each block can be read */
 };
 
 static bool goes_on(const struct scrub *scrub)
 {
 	return !tr_order_stops(scrub->tr, scrub->order) &&
-	       !tr_order_gave_up(scrub->tr, scrub->failed);
+	       !tr_order_gave_up(scrub->tr, scrub->s->failed);
 }
 
 void tr_scrub_wait(struct terrace *tr, const struct tr_order *order)
@@ -74,7 +73,7 @@ static void spent(struct terrace *tr, const struct terrace_result *result)
 static void bad_header(struct scrub *scrub, const struct tr_pack_ref *ref, u64 place, int err)
 {
 	scrub->damaged = true;
-	scrub->failed += err != -EBADMSG;
+	scrub->s->failed += err != -EBADMSG;
 	tr_event(scrub->tr, TERRACE_EVENT_BAD_PACK, tr_place_tier(place), ref->region, ref->id);
 	DMERR_LIMIT("%s: header of pack %llu of region %llu at tier %u block %llu is bad (%d)",
 		    scrub->tr->name, ref->id, ref->region, tr_place_tier(place), tr_place_index(place), err);
@@ -115,7 +114,7 @@ static void scrub_pack(struct scrub *scrub, const struct tr_pack_ref *ref)
 	err = tr_order_read_pack(scrub->tr, scrub->s, ref, true, scrub->area, mask, lost, result);
 	scrub->damaged |= err;
 	if (err == -EINTR)
-		scrub->failed = ~0u;	/* that is too many */
+		scrub->s->failed = ~0u;	/* that is too many */
 	if (tr_bits_none(lost))
 		return;
 	if (result->bad_block == ~0ull)
@@ -148,7 +147,7 @@ static void scrub_run(struct scrub *scrub, u64 place, u32 i, u32 n)
 		if (result->bad_block == ~0ull)
 			result->bad_block = first + k;
 		result->unreadable++;
-		scrub->failed++;
+		scrub->s->failed++;
 		DMERR_LIMIT("%s: block %llu at tier %u block %llu cannot be read", tr->name, first + k,
 			    tier->number, tr_place_index(place) + k);
 	}
@@ -215,7 +214,7 @@ int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	if (result->unreadable)
 		DMERR_LIMIT("%s: %u blocks of region %llu cannot be read, the first is %llu", tr->name,
 			    result->unreadable, order->ask.region, result->bad_block);
-	if (tr_order_gave_up(tr, scrub.failed))
+	if (tr_order_gave_up(tr, s->failed))
 		return -EINTR;
 	return result->unreadable || scrub.damaged ? -EIO : 0;
 }

@@ -27,6 +27,7 @@ struct tr_order_state {
 	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
 	void *header;
 	u32 header_bytes, header_blocks;
+	u32 failed;			/* reads, of whatever pack or place */
 	u32 avoid;			/* tiers that are to be left, bits (tunable avoid_tiers) */
 	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
 	bool refused;			/* blocks stay that were to go up: to one of these, or without a slot */
@@ -102,7 +103,7 @@ int tr_order_read(struct terrace *tr, struct tr_order_state *s, struct tr_order_
  * neither it nor a clean slot gives are in @lost. -EIO: the pack is bad somewhere; -EINTR: and
  * the rest was not tried.
  */
-int tr_order_read_pack(struct terrace *tr, const struct tr_order_state *s,
+int tr_order_read_pack(struct terrace *tr, struct tr_order_state *s,
 		       const struct tr_pack_ref *ref, bool drive, struct tr_order_area *area,
 		       u64 *mask, u64 *lost, struct terrace_result *result);
 /* Builds and writes the pack of the blocks in `into`. -ENOSPC: no shelf has room; -E2BIG: they

@@ -126,6 +126,19 @@ order 4 scrub
 hopes "a scrub gives up" [ "$(word status) $(word error)" = "failed EIO" ]
 hopes "... after $(($(drive_get slow errors) - before)) reads" [ $(($(drive_get slow errors) - before)) -lt 400 ]
 drive slow error clear
+for b in 0 1 2; do	# … of how many packs it may be
+	dd if=$DATA of="$VOL" bs=4k skip=$((6144 + b * 64)) seek=$((6144 + b * 64)) count=24 oflag=direct status=none
+	order 6 append tier_down=1 codec=none
+done
+hopes "four packs" [ "$(word packs)" = 4 ]
+drive slow error add read 0 0
+for what in scrub "merge tier_down=1 codec=none"; do
+	# shellcheck disable=SC2086
+	order 6 $what
+	hopes "of four packs it tries no more than of one" [ "$(word unreadable)" -lt 40 ]
+	hopes "... and fails" [ "$(word status) $(word error)" = "failed EIO" ]
+done
+drive slow error clear
 order 5 append tier_down=1 codec=none	# a second pack, of one block: it is the first that is read
 # stopped WORD MOST REGION MODE...: who gave it is killed while the drive has its first read; how many reads, or writes, follow
 stopped() {
