@@ -272,19 +272,54 @@ static void classify_block(struct tr_order_state *s, const struct terrace_move *
 	}
 }
 
-/* Cleaning: what is live in packs of one shelf, and nothing else. */
+static bool lies_on(const struct tr_order_state *s, const struct tr_pack_ref *ref, u32 chunk)
+{
+	return tr_place_tier(ref->place) == s->move.from &&
+	       tr_place_index(ref->place) >> TERRACE_CHUNK_SHIFT == chunk;
+}
+
+static u32 classify_pack(struct tr_order_state *s, const struct tr_pack_ref *ref, u64 *map)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < BLOCKS; i++)
+		if (s->pack[i] == ref->id) {
+			tr_bit_set(map, i);
+			nr++;
+		}
+	return nr;
+}
+
+/*
+ * Cleaning: what is live in packs of one shelf, and nothing else. But a pack of which something cannot
+ * be read stays, and the new one comes on top: cleaned one by one, damaged packs would leave a
+ * region with as many packs as it can have. So when it has more than it should the newest
+ * of the others, which the last cleaning made, goes into the new one as well.
+ */
 static void classify_shelf(struct tr_order_state *s, u32 chunk)
 {
 	u32 i, k;
 
-	for (k = 0; k < s->nr_refs; k++) {
-		if (tr_place_tier(s->ref[k].place) != s->move.from ||
-		    tr_place_index(s->ref[k].place) >> TERRACE_CHUNK_SHIFT != chunk)
-			continue;
-		for (i = 0; i < BLOCKS; i++)
-			if (s->pack[i] == s->ref[k].id)
-				tr_bit_set(s->into, i);
-	}
+	for (k = 0; k < s->nr_refs; k++)
+		if (lies_on(s, &s->ref[k], chunk))
+			classify_pack(s, &s->ref[k], s->into);
+	if (tr_bits_none(s->into) || tr_order_live_packs(s) <= TERRACE_MAX_PACKS)
+		return;
+	for (k = 0; k < s->nr_refs; k++)
+		if (!lies_on(s, &s->ref[k], chunk) && classify_pack(s, &s->ref[k], s->along))
+			break;
+	for (i = 0; i < TR_LEAF_WORDS; i++)
+		s->into[i] |= s->along[i];
+}
+
+/* Of what was asked for nothing could be read. */
+static bool only_along(const struct tr_order_state *s)
+{
+	u32 w;
+
+	for (w = 0; w < TR_LEAF_WORDS && !(s->into[w] & ~s->along[w]); w++)
+		;
+	return w == TR_LEAF_WORDS;
 }
 
 /* What lies loose on one shelf; with the packs, when they would be too many. */
@@ -422,6 +457,8 @@ static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_
 	if (!area)
 		return -ENOMEM;
 	err = tr_order_read(tr, s, area, result);
+	if (!err && result->unreadable && !tr_bits_none(s->along) && only_along(s))
+		err = -EIO;
 	if (!err)
 		tr_order_read_ended(s, result);
 	tr_order_idle(tr, order);
@@ -457,6 +494,9 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
 		return s->refused ? -ENOSPC :
 		       has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
+	/* So many only where packs are damaged: what cannot be read stays in them. */
+	if (!tr_bits_none(s->into) && !s->home && tr_order_live_packs(s) == TERRACE_PACK_SLOTS)
+		return -EIO;
 	if (ask->flags & TERRACE_MOVE_ADVISE) {
 		result->down = tr_bits_count(s->into);
 		result->up = tr_bits_count(s->up);
@@ -559,8 +599,6 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 
 	result_begin(order);
 	err = possible(tr, order);
-	if (!err && order->ask.mode == TERRACE_MOVE_SCRUB)
-		tr_scrub_wait(tr, order);
 	if (!err && tr_order_stops(tr, order))
 		err = tr_order_stopped(order);
 	if (!err && order->ask.mode == TERRACE_MOVE_CLEAN)

@@ -275,7 +275,7 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 		used += tr_packs_drop_dead__f(tr, region);
 		packs = tr_region_packs(region);
 		if (packs->nr == packs->cap)
-			err = -EBUSY;
+			err = -EIO;
 	}
 	if (!err) {
 		if (s->made.id)

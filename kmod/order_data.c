@@ -66,9 +66,9 @@ static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_or
 
 static void lose(struct tr_order_state *s, struct terrace_result *result, u32 i)
 {
-	if (result->bad_block == ~0ull)
+	if (!tr_bit(s->along, i) && !result->unreadable++)
 		result->bad_block = (s->move.number << TERRACE_REGION_SHIFT) + i;
-	result->unreadable++;
+	tr_bit_clear(s->along, i);
 	tr_bit_clear(s->into, i);
 	tr_bit_clear(s->up, i);
 	tr_bit_clear(s->unpack, i);

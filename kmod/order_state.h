@@ -32,6 +32,7 @@ struct tr_order_state {
 	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
 	bool refused;			/* blocks stay that were to go up: to one of these, or without a slot */
 	bool merge;
+	u64 along[TR_LEAF_WORDS];	/* of into: not what was asked for, but their pack goes with it */
 	bool loose;			/* of one shelf what was never packed */
 	struct tr_tier *home;		/* down means there, as they are; NULL: into a pack */
 	bool taken;			/* the made pack became part of the region */
@@ -76,6 +77,19 @@ static inline struct tr_tier *tier_of(struct terrace *tr, u64 place)
 static inline bool tr_avoids(const struct tr_order_state *s, u64 place)
 {
 	return place != TR_NO_PLACE && s->avoid >> tr_place_tier(place) & 1;
+}
+
+/* The packs that something lives in. */
+static inline u32 tr_order_live_packs(const struct tr_order_state *s)
+{
+	u32 i, k, nr = 0;
+
+	for (k = 0; k < s->nr_refs; k++) {
+		for (i = 0; i < BLOCKS && s->pack[i] != s->ref[k].id; i++)
+			;
+		nr += i < BLOCKS;
+	}
+	return nr;
 }
 
 static inline bool tr_bits_none(const u64 *map)
@@ -148,7 +162,7 @@ int tr_order_scrub_shelf(struct terrace *tr, struct tr_order *order);
  * that was read is whole, and their own. The commit looks once more.
  */
 void tr_order_read_ended(struct tr_order_state *s, struct terrace_result *result);
-/* Publishes what is still as in the snapshot. -EROFS, -EBUSY: nothing was. */
+/* Publishes what is still as in the snapshot. -EROFS, -EIO: nothing was. */
 int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		    struct terrace_result *result);
 u32 tr_order_nr_fresh(const struct tr_order_state *s);

@@ -64,6 +64,9 @@
  * What cannot be read where it is expected is read from its other copy: a packed
  * block from its clean slot, a slot from the pack. If there is none, or it cannot be
  * read either, the block is left out and counts as `unreadable`, in CLEAN as well.
+ * The pack that it lives in stays with it. Orders keep a region's healthy packs at 4 and
+ * one; damaged ones come on top, and from 8 in all on nothing more is packed: EIO,
+ * `bad_block` ~0, until what cannot be read has been written anew, or discarded.
  *
  * Orders of one region, or shelf, are carried out one after the other, as they
  * were given. A region that the janitor, or the cleaning of a shelf, is busy
