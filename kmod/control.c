@@ -394,6 +394,7 @@ void tr_control_remove(struct terrace *tr)
 	misc_deregister(&control->misc);
 	down_write(&control->alive);
 	tr_cancel(control, NULL, NULL, 0);	/* and nobody queues a worker again */
+	cancel_delayed_work_sync(&control->scrub_work);
 	tr_workers_flush(control);
 	tr_summary_exit(tr);
 	WRITE_ONCE(control->tr, NULL);

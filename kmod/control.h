@@ -23,6 +23,7 @@
 struct tr_order_worker {
 	struct work_struct work;
 	struct tr_control *control;
+	bool scrubs;			/* within the limit: no other does */
 	u32 nr;				/* orders in batch; control->lock */
 	struct tr_order *batch[TR_ORDER_MOST];
 };
@@ -52,6 +53,8 @@ struct tr_control {
 	struct list_head orders;	/* that no worker has taken */
 	u32 nr_orders;			/* … how many */
 	struct tr_order_worker worker[TR_ORDER_WORKERS];
+	bool scrubbing;			/* a worker is, within the limit */
+	struct delayed_work scrub_work;	/* others may when it runs */
 	bool idle_waits;		/* orders with IDLE wait for a quiet moment … */
 	bool watched;			/* … that a worker looks for */
 	u32 quiet;			/* looks in which no user came */

@@ -664,8 +664,6 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 		order[k]->again = false;
 		if (order[k]->ask.flags & TERRACE_MOVE_IDLE)
 			order[k]->seen = tr_user_ios(tr);
-		if (order[k]->ask.mode == TERRACE_MOVE_SCRUB && !order[k]->ask.tier_down)
-			tr_scrub_wait(tr, order[k]);
 	}
 	tr_reserve_wait(tr);		/* while no region is pinned */
 	for (k = 0; k < nr; k++)

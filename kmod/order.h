@@ -64,6 +64,13 @@ bool tr_idle_look(struct terrace *tr, u64 *seen);
 /* Between two pieces of @order: if it is IDLE, until users have paused, for a moment at most. */
 void tr_order_idle(struct terrace *tr, struct tr_order *order);
 
+/* --- order_scrub.c: the limit ---------------------------------------------------- */
+
+/* When scrubs may read again: ktime_get_ns(); 0: at once. */
+u64 tr_scrub_until(struct terrace *tr);
+/* The tunable may have: what was read is worth another time. */
+void tr_scrub_limit_changed(struct terrace *tr);
+
 /* May @ask be carried out on this volume at all? 0 or -EINVAL: malformed. */
 int tr_order_check(const struct terrace_move *ask);
 /* Carries out @nr orders, at most TR_ORDER_MOST; each has its result then. Sleeps. */

@@ -15,16 +15,15 @@
  * cancelled; when the volume is about to be suspended, and then begins anew after that; when
  * too many reads have failed, each of which may have taken its drive half a minute.
  *
- * The limit (tunable scrub_mb): a scrub waits before it begins, while it holds nothing, until all
- * that those before it have read has had its time. So they are faster than that by a region.
+ * The limit (tunable scrub_mb): a scrub begins when all that those before it have read has had its
+ * time, one at a time; until then it waits among the orders that no worker has taken (submit.c). So
+ * they are faster than that by a region.
  */
-#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "order_state.h"
 #include "sense.h"
 
-#define STEP_US		20000	/* between two looks whether to stop */
 #define SCAN_BLOCKS	32	/* read at once in search of owner blocks */
 
 struct scrub {
@@ -41,32 +40,41 @@ static bool goes_on(const struct scrub *scrub)
 	       !tr_order_gave_up(scrub->tr, scrub->s->failed);
 }
 
-void tr_scrub_wait(struct terrace *tr, const struct tr_order *order)
+u64 tr_scrub_until(struct terrace *tr)
 {
-	u64 now, until;
+	u64 until = READ_ONCE(tr->scrub_until);
 
-	while (tr_tune(tr, TR_TUNE_SCRUB_MB) && !tr_order_stops(tr, order)) {
-		now = ktime_get_ns();
-		until = READ_ONCE(tr->scrub_until);
-		if (now >= until)
-			return;
-		/* In steps: it may be told to stop, or the limit to be another. */
-		fsleep(min_t(u64, div_u64(until - now, NSEC_PER_USEC) + 1, STEP_US));
-	}
+	return tr_tune(tr, TR_TUNE_SCRUB_MB) && until > ktime_get_ns() ? until : 0;
+}
+
+void tr_scrub_limit_changed(struct terrace *tr)
+{
+	u32 mb = tr_tune(tr, TR_TUNE_SCRUB_MB);
+	u64 now = ktime_get_ns();
+
+	spin_lock(&tr->flight_lock);
+	if (mb && tr->scrub_until > now)
+		tr->scrub_until = now + mul_u64_u32_div(tr->scrub_until - now, tr->scrub_mb, mb);
+	else
+		tr->scrub_until = 0;
+	tr->scrub_mb = mb;
+	spin_unlock(&tr->flight_lock);
+	tr_scrubs_may(tr);
 }
 
 /* Scrubs may go on when all that they have read has had its time. */
 static void spent(struct terrace *tr, const struct terrace_result *result)
 {
-	u32 mb = tr_tune(tr, TR_TUNE_SCRUB_MB), t;
 	u64 bytes = 0;
+	u32 t;
 
 	for (t = 0; t < tr->nr_tiers; t++)
 		bytes += result->read_bytes[t];
-	if (!mb)
-		return;
 	spin_lock(&tr->flight_lock);
-	WRITE_ONCE(tr->scrub_until, max(tr->scrub_until, ktime_get_ns()) + div_u64(bytes * 1000, mb));
+	tr->scrub_mb = tr_tune(tr, TR_TUNE_SCRUB_MB);
+	if (tr->scrub_mb)
+		WRITE_ONCE(tr->scrub_until, max(tr->scrub_until, ktime_get_ns()) +
+					    div_u64(bytes * 1000, tr->scrub_mb));
 	spin_unlock(&tr->flight_lock);
 }
 

@@ -149,8 +149,6 @@ bool tr_order_has_pack(const struct tr_order_state *s, u64 id);
 
 /* Of every block: its place, and the pack it is live in. */
 void tr_order_snapshot(struct tr_order_state *s);
-/* Until scrubs may read again, or @order is told to stop. */
-void tr_scrub_wait(struct terrace *tr, const struct tr_order *order);
 /* -EIO: result->unreadable blocks are, or headers are bad. -EINTR: and it has given up. */
 int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s);
 /* The owner table of a shelf. -EIO: result->unreadable blocks are bad; -ENOENT: it has none. */

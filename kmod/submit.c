@@ -6,6 +6,7 @@
  * counts until its result has been consumed, so a ring never overflows.
  */
 #include <linux/delay.h>
+#include <linux/hash.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -49,6 +50,7 @@ static void kick__f(struct tr_control *control)
 {
 	u32 k;
 
+	lockdep_assert_held(&control->lock);
 	for (k = 0; k < TR_ORDER_WORKERS; k++)
 		queue_work(control->tr->order_wq, &control->worker[k].work);
 }
@@ -121,11 +123,62 @@ static bool is_behind__f(const struct tr_control *control, const struct tr_order
 	return false;
 }
 
+/* Does it read within a limit? */
+static bool is_limited(const struct terrace *tr, const struct terrace_move *ask)
+{
+	return ask->mode == TERRACE_MOVE_SCRUB && tr_tune(tr, TR_TUNE_SCRUB_MB);
+}
+
 /* By itself: between two of them there may be much to wait for. */
 static bool goes_alone(const struct terrace *tr, const struct terrace_move *ask)
 {
-	return ask->flags & TERRACE_MOVE_IDLE ||
-	       (ask->mode == TERRACE_MOVE_SCRUB && tr_tune(tr, TR_TUNE_SCRUB_MB));
+	return ask->flags & TERRACE_MOVE_IDLE || is_limited(tr, ask);
+}
+
+/* May one within a limit begin? If not a worker comes back for it: when the limit lets, or the one
+ * that is at work has ended.
+ */
+static bool scrub_may__f(struct tr_control *control)
+{
+	u64 until = tr_scrub_until(control->tr);
+
+	if (until)
+		mod_delayed_work(control->tr->order_wq, &control->scrub_work,
+				 nsecs_to_jiffies(until - min(until, ktime_get_ns())) + 1);
+	return !until && !control->scrubbing;
+}
+
+static void scrub_work_fn(struct work_struct *work)
+{
+	struct tr_control *control = container_of(to_delayed_work(work), struct tr_control, scrub_work);
+
+	spin_lock(&control->lock);
+	if (control->nr_orders)		/* while there are any the volume is there */
+		kick__f(control);
+	spin_unlock(&control->lock);
+}
+
+void tr_scrubs_may(struct terrace *tr)
+{
+	struct tr_control *control;
+
+	rcu_read_lock();	/* tr_control_remove() waits for it */
+	control = READ_ONCE(tr->control);
+	if (control) {
+		spin_lock(&control->lock);
+		if (control->nr_orders)
+			kick__f(control);
+		spin_unlock(&control->lock);
+	}
+	rcu_read_unlock();
+}
+
+/* Which objects orders that were passed over have, roughly. */
+#define PASSED_BITS	8
+
+static u32 passed_bit(const struct terrace_move *ask)
+{
+	return hash_64(ask->region * 2 + tr_order_of_shelf(ask), PASSED_BITS);
 }
 
 /* Its share of what is there: the others shall have work as well. But what takes
@@ -133,23 +186,34 @@ static bool goes_alone(const struct terrace *tr, const struct terrace_move *ask)
  */
 static bool take_batch(struct tr_control *control, struct tr_order_worker *worker)
 {
+	DECLARE_BITMAP(passed, 1 << PASSED_BITS) = {};
 	struct tr_order *order, *next;
 	u32 most, heavy = 0;
-	bool idle = false;
+	bool idle = false, scrubs_wait = false;
 
 	spin_lock(&control->lock);
 	most = clamp(control->nr_orders / at_work(control), 1u, (u32)TR_ORDER_BATCH);
 	list_for_each_entry_safe(order, next, &control->orders, list) {
 		bool alone = goes_alone(control->tr, &order->ask);
+		bool limited = is_limited(control->tr, &order->ask);
 
-		if (is_taken__f(control, &order->ask) || (idle && is_behind__f(control, order)))
+		if (is_taken__f(control, &order->ask) ||
+		    (test_bit(passed_bit(&order->ask), passed) && is_behind__f(control, order)))
 			continue;
+		if (limited && (scrubs_wait || !scrub_may__f(control))) {
+			scrubs_wait = true;
+			__set_bit(passed_bit(&order->ask), passed);
+			continue;
+		}
 		if (alone && worker->nr)
 			break;
 		if (order->ask.flags & TERRACE_MOVE_IDLE && !idle_may__f(control)) {
+			__set_bit(passed_bit(&order->ask), passed);
 			idle = true;
 			continue;
 		}
+		worker->scrubs = limited;
+		control->scrubbing |= limited;
 		list_del(&order->list);
 		control->nr_orders--;
 		worker->batch[worker->nr++] = order;
@@ -203,6 +267,8 @@ static void end_batch(struct tr_control *control, struct tr_order_worker *worker
 
 	spin_lock(&control->lock);
 	worker->nr = 0;
+	control->scrubbing &= !worker->scrubs;
+	worker->scrubs = false;
 	for (k = nr; k--;) {
 		struct tr_order *order = worker->batch[k];
 
@@ -291,6 +357,7 @@ void tr_workers_init(struct tr_control *control)
 {
 	u32 k;
 
+	INIT_DELAYED_WORK(&control->scrub_work, scrub_work_fn);
 	for (k = 0; k < TR_ORDER_WORKERS; k++) {
 		INIT_WORK(&control->worker[k].work, worker_fn);
 		control->worker[k].control = control;

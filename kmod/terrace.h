@@ -324,6 +324,7 @@ void tr_control_add(struct terrace *tr);
 void tr_control_remove(struct terrace *tr);
 void tr_control_pause(struct terrace *tr);	/* the order that runs is done, the others wait */
 void tr_control_resume(struct terrace *tr);
+void tr_scrubs_may(struct terrace *tr);		/* begin earlier than they thought, or later (submit.c) */
 
 /*
  * Writes all that lives on a closed shelf elsewhere (clean.c), so that it is
@@ -576,7 +577,8 @@ struct terrace {
 	struct delayed_work trim_work;
 	void *move_area;		/* move.c: kept for the next; xchg */
 	spinlock_t flight_lock;		/* order_flight.c: tier->orders, order_areas; scrub_until */
-	u64 scrub_until;		/* then scrubs may read again (order_scrub.c) */
+	u64 scrub_until;		/* then scrubs may read again (order_scrub.c) … */
+	u32 scrub_mb;			/* … by this limit */
 	wait_queue_head_t flight_wait;
 	struct semaphore packing_turns;	/* as many compress at once as there are CPUs */
 	struct list_head order_areas;	/* idle */

@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "order.h"
 #include "packs.h"
 #include "terrace.h"
 
@@ -72,6 +73,7 @@ void tr_tunes_changed(struct terrace *tr)
 {
 	tr_janitor_kick(tr);		/* its marks may have moved */
 	tr_flight_changed(tr);
+	tr_scrub_limit_changed(tr);
 	tr_trim_kick(tr);
 	tr_promotion_fit(tr);
 	tr_memory_check(tr);		/* its limit may be lower */
