@@ -132,6 +132,8 @@ static void flush_end(struct bio *bio)
 {
 	struct tr_commit *commit = bio->bi_private;
 
+	if (bio->bi_status)
+		tr_bio_failed(bio);
 	if (atomic_dec_and_test(&commit->pending))
 		complete(&commit->done);
 }

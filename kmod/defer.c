@@ -48,8 +48,10 @@ static void piece_end(struct bio *bio)
 	struct tr_io *parent = piece->io.parent;
 
 	tr_io_end(&piece->io, bio->bi_status);
-	if (bio->bi_status)
+	if (bio->bi_status) {
 		WRITE_ONCE(parent->status, bio->bi_status);
+		tr_bio_failed(bio);
+	}
 	bio_put(bio);
 	parent_put(parent);
 }

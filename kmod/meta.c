@@ -51,8 +51,10 @@ static void meta_end(struct bio *bio)
 	struct tr_meta_io_copy *copy = bio->bi_private;
 	struct tr_meta_io *io = copy->io;
 
-	if (bio->bi_status)
+	if (bio->bi_status) {
 		WRITE_ONCE(copy->status, bio->bi_status);
+		tr_bio_failed(bio);
+	}
 	bio_put(bio);
 	if (atomic_dec_and_test(&io->pending))
 		complete(&io->done);

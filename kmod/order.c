@@ -631,8 +631,10 @@ static u32 flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 	for (k = 0; k < nr; k++)
 		written |= tiers_written(tr, order[k]);
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (written & BIT(t) && blkdev_issue_flush(tr->tier[t].bdev))
+		if (written & BIT(t) && blkdev_issue_flush(tr->tier[t].bdev)) {
+			tr_tier_failed(tr, &tr->tier[t], -EIO);
 			failed |= BIT(t);
+		}
 	return failed;
 }
 

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
+#include "sense.h"
 #include "terrace.h"
 
 /*
@@ -51,8 +52,10 @@ static void burst_end_io(struct bio *bio)
 {
 	struct tr_burst *burst = bio->bi_private;
 
-	if (bio->bi_status)
+	if (bio->bi_status) {
 		WRITE_ONCE(burst->err, blk_status_to_errno(bio->bi_status));
+		tr_bio_failed(bio);
+	}
 	bio_put(bio);
 	burst_put(burst);
 }

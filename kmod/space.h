@@ -107,6 +107,8 @@ struct tr_tier {
 	bool unflushed;			/* written since the last flush was issued */
 	u32 flushing;			/* direct flushes under way (commit.c); journal.lock */
 	bool low;			/* as the last ROOM event said */
+	unsigned long failed_at;	/* jiffies, at the last error of its drive; 0: none yet (failing.c) */
+	atomic64_t io_errors;
 	u8 unit;			/* blocks that the drive maps as one (shelves), 1: any */
 
 	struct tr_epoch_cpu __percpu *epoch_cpu;

@@ -224,6 +224,11 @@ static const char *tier_missing(struct terrace *tr, struct tr_tier *tier)
 	return tier->missing ? "yes" : "no";
 }
 
+static u64 tier_io_errors(struct terrace *tr, struct tr_tier *tier)
+{
+	return atomic64_read(&tier->io_errors);
+}
+
 static u64 tier_orders(struct terrace *tr, struct tr_tier *tier)
 {
 	return READ_ONCE(tier->orders);
@@ -313,6 +318,7 @@ struct tr_word tr_tier_words[] = {
 	NUMBER("reads", " reads=", tier_reads),
 	NUMBER("writes", " writes=", tier_writes),
 	TEXT("missing", " missing=", tier_missing),
+	NUMBER("io_errors", " errors=", tier_io_errors),
 	NUMBER("orders", NULL, tier_orders),
 	NUMBER("orders_most", NULL, tier_orders_most),
 	NUMBER("free_shelves", " free_shelves=", tier_free_shelves),

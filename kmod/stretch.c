@@ -20,6 +20,7 @@
 #include <linux/vmalloc.h>
 
 #include "packing.h"
+#include "sense.h"
 
 #define MOST_STRETCHES	256u		/* of a volume, and a quarter of its memory */
 #define MANY_STRETCHES	128u		/* from here on rather the oldest than one more */
@@ -191,6 +192,8 @@ static void stretch_end_io(struct bio *bio)
 	struct terrace *tr = stretch->tr;
 
 	stretch->err = blk_status_to_errno(bio->bi_status);
+	if (stretch->err)
+		tr_bio_failed(bio);
 	bio_uninit(bio);
 	if (!stretch->err)
 		this_cpu_inc(tr->stats->pack_reads);

@@ -104,6 +104,8 @@ static int terrace_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *e
 	struct tr_io *io = tr_io_of(bio);
 	bool rescue = unlikely(*error) && io->kind == TR_IO_READ && tr_rescuable(io, bio, *error);
 
+	if (unlikely(*error))
+		tr_bio_failed(bio);
 	tr_io_end(io, *error);
 	if (likely(!rescue)) {
 		if (unlikely(io->timed))

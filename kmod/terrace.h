@@ -556,6 +556,7 @@ struct terrace {
 	bool orders_held;		/* from presuspend to resume: clients' orders do not begin */
 	atomic64_t orders_ended;	/* batches */
 	atomic64_t next_pack;		/* id of the next pack */
+	struct list_head watched;	/* failing.c; RCU */
 	struct tr_control *control;	/* NULL: it could not be made; RCU */
 	struct tr_ranges *ranges;	/* pins and hints, NULL: none; RCU */
 	struct tr_summary *summary;	/* NULL: nobody has mapped it; RCU */

@@ -234,6 +234,7 @@ static int init_volume(struct terrace *tr, const struct tr_args *args, struct dm
 	mutex_init(&tr->pages_mutex);
 	mutex_init(&tr->epoch_mutex);
 	INIT_LIST_HEAD(&tr->volumes);
+	INIT_LIST_HEAD(&tr->watched);
 	INIT_DELAYED_WORK(&tr->tick_work, tick_fn);
 	INIT_DELAYED_WORK(&tr->aside_work, tr_shelves_aside_fn);
 	INIT_WORK(&tr->evict_work, evict_fn);
@@ -360,6 +361,7 @@ struct terrace *tr_volume_start(const struct tr_args *args, struct dm_target *ti
 		WRITE_ONCE(tr->mode, TR_MODE_READ_ONLY);
 	list_add(&tr->volumes, &volumes);
 	tr_sysfs_add(tr);
+	tr_failing_watch(tr);
 	tr_control_add(tr);
 	DMINFO("%s: activated in %llu us", tr->name, (ktime_get_ns() - began) / NSEC_PER_USEC);
 	return tr;
@@ -471,6 +473,7 @@ void tr_volume_stop(struct terrace *tr)
 {
 	list_del(&tr->volumes);
 	tr_control_remove(tr);
+	tr_failing_unwatch(tr);
 	tr_sysfs_remove(tr);
 	cancel_delayed_work_sync(&tr->tick_work);
 	free_volume(tr);

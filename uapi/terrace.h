@@ -401,7 +401,9 @@ enum terrace_event_type {
 					 * no tier: no (1), or again (0), room for more regions' map pages
 					 */
 	TERRACE_EVENT_MODE	= 3,	/* value: 0 normal, 1 read-only, 2 failed */
-	/* 4 is kept for a tier that fails while the volume is in use */
+	TERRACE_EVENT_FAILING	= 4,	/* tier: its drive fails requests, and has failed none for half a
+					 * minute before; value: all that it has failed since the activation
+					 */
 	TERRACE_EVENT_GROWN	= 5,	/* value: blocks of the volume */
 	TERRACE_EVENT_CACHE	= 6,	/* promotion cache: value: per mille full */
 	TERRACE_EVENT_BAD_PACK	= 7,	/* tier, region; value: its id */
