@@ -29,7 +29,7 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 	u64 data_blocks[TERRACE_MAX_TIERS];
 	struct tr_array *array;
 	bool high;
-	u32 nr, nr_packs, cap, t;
+	u32 nr, nr_packs, t;
 	int err;
 
 	err = tr_map_room(page, bytes, &nr, &high, &nr_packs);
@@ -37,9 +37,8 @@ static int load_page(struct terrace *tr, struct tr_region *region, const void *p
 		return err;
 	for (t = 0; t < tr->nr_tiers; t++)
 		data_blocks[t] = tr->tier[t].data_blocks;
-	cap = tr_leaf_room(nr);
-	array = tr_array_alloc(tr, cap, high);
-	tr_leaf_replace(&region->leaf, array->low, tr_array_high(array, cap, high), cap);
+	array = tr_array_alloc(tr, nr, high);
+	tr_leaf_replace(&region->leaf, array->low, tr_array_high(array, high), array->cap);
 	if (nr_packs)
 		tr_region_packs_grow(tr, region, nr_packs);
 	err = tr_map_decode(page, bytes, &region->leaf, tr_region_packs(region), &region->age,

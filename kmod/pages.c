@@ -174,7 +174,7 @@ static struct tr_dir *dir_create(struct terrace *tr, struct tr_tree *tree, u32 l
 	dir->tree = tree;
 	dir->level = level;
 	dir->index = tr_dir_index(number, level);
-	dir->disk = tr_map_alloc(tr, TERRACE_BLOCK_BYTES, &dir->pool);
+	dir->disk = tr_map_alloc(tr, NULL, TERRACE_BLOCK_BYTES, &dir->pool);
 	memset(dir->disk, 0, TERRACE_BLOCK_BYTES);
 	err = xa_err(xa_store(&tr->pages->dirs, dir_key(tree, level, dir->index), dir,
 			      TR_GFP_MUST));

@@ -25,40 +25,6 @@ static struct tr_array *array_of(const struct tr_leaf *leaf)
 	return leaf->low ? container_of(leaf->low, struct tr_array, low[0]) : NULL;
 }
 
-struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high)
-{
-	u32 bytes = sizeof(struct tr_array) + cap * (sizeof(u32) + (high ? 1 : 0));
-	mempool_t *pool;
-	struct tr_array *array = tr_map_alloc(tr, bytes, &pool);
-
-	array->bytes = bytes;
-	array->pooled = pool;
-	array->packs = NULL;
-	atomic64_add(bytes, &tr->memory);
-	return array;
-}
-
-static void array_free_rcu(struct rcu_head *rcu)
-{
-	struct tr_array *array = container_of(rcu, struct tr_array, rcu);
-
-	mempool_free(array, array->pool);
-}
-
-/* Its packs are somebody else's by now, or freed. */
-static void array_free(struct terrace *tr, struct tr_array *array)
-{
-	if (!array)
-		return;
-	atomic64_sub(array->bytes, &tr->memory);
-	if (!array->pooled) {
-		kfree_rcu(array, rcu);
-		return;
-	}
-	array->pool = &tr->reserve.map;
-	call_rcu(&array->rcu, array_free_rcu);
-}
-
 /* --- packs ------------------------------------------------------------------ */
 
 struct tr_packs *tr_region_packs(const struct tr_region *region)
@@ -68,11 +34,6 @@ struct tr_packs *tr_region_packs(const struct tr_region *region)
 
 	memory = low ? READ_ONCE(container_of(low, struct tr_array, low[0])->packs) : NULL;
 	return memory ? &memory->packs : NULL;
-}
-
-static u32 packs_bytes(u32 cap)
-{
-	return offsetof(struct tr_packs_memory, packs) + tr_packs_bytes(cap);
 }
 
 static void packs_free_rcu(struct rcu_head *rcu)
@@ -86,7 +47,7 @@ static void packs_free(struct terrace *tr, struct tr_packs_memory *memory)
 {
 	if (!memory)
 		return;
-	atomic64_sub(packs_bytes(memory->packs.cap), &tr->memory);
+	atomic64_sub(tr_map_bytes(memory, memory->pool), &tr->memory);
 	call_rcu(&memory->rcu, packs_free_rcu);
 }
 
@@ -99,10 +60,11 @@ void tr_region_packs_grow(struct terrace *tr, struct tr_region *region, u32 cap)
 
 	if (!region->leaf.low)
 		tr_region_grow(tr, region, 1, false);	/* something to hang them on */
-	fresh = tr_map_alloc(tr, packs_bytes(cap), &pool);
+	fresh = tr_map_alloc(tr, NULL, offsetof(struct tr_packs_memory, packs) + tr_packs_bytes(cap),
+			     &pool);
 	fresh->pool = pool;
 	tr_packs_init(&fresh->packs, cap);
-	atomic64_add(packs_bytes(cap), &tr->memory);
+	atomic64_add(tr_map_bytes(fresh, pool), &tr->memory);
 	spin_lock_irqsave(&region->lock, flags);
 	packs = tr_region_packs(region);
 	if (packs && packs->cap >= cap) {
@@ -152,7 +114,7 @@ void tr_region_free(struct terrace *tr, struct tr_region *region)
 {
 	if (region->leaf.low)
 		packs_free(tr, array_of(&region->leaf)->packs);
-	array_free(tr, array_of(&region->leaf));
+	tr_array_free(tr, array_of(&region->leaf));
 	atomic64_sub(sizeof(*region), &tr->memory);
 	region->pool = &tr->region_pool;
 	call_rcu(&region->rcu, region_free_rcu);
@@ -242,15 +204,15 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 	struct tr_leaf *leaf = &region->leaf;
 	struct tr_array *fresh, *old;
 	unsigned long flags;
-	u32 want, cap;
+	u32 want;
 
 	spin_lock_irqsave(&region->lock, flags);
 	want = min_t(u32, leaf->nr + region->reserved + n, TERRACE_REGION_BLOCKS);
-	cap = max_t(u32, tr_leaf_room(want), leaf->cap);
+	want = max_t(u32, want, leaf->cap);
 	high |= !!leaf->high;
 	spin_unlock_irqrestore(&region->lock, flags);
 
-	fresh = tr_array_alloc(tr, cap, high);
+	fresh = tr_array_alloc(tr, want, high);
 
 	spin_lock_irqsave(&region->lock, flags);
 	old = array_of(leaf);
@@ -261,11 +223,12 @@ void tr_region_grow(struct terrace *tr, struct tr_region *region, u32 n, bool hi
 	 * high bytes meanwhile and this one has none: a tier grew beyond what short
 	 * places reach, and a writer may have been promised that one with them has room.
 	 */
-	if (leaf->cap > cap || (leaf->high && !high) || tr_leaf_replace(leaf, fresh->low, tr_array_high(fresh, cap, high), cap))
+	if (leaf->cap > fresh->cap || (leaf->high && !high) ||
+	    tr_leaf_replace(leaf, fresh->low, tr_array_high(fresh, high), fresh->cap))
 		old = fresh;
 	write_seqcount_end(&region->seq);
 	spin_unlock_irqrestore(&region->lock, flags);
-	array_free(tr, old);
+	tr_array_free(tr, old);
 }
 
 /* --- changes, each with its record ------------------------------------------ */

@@ -8,7 +8,7 @@
 
 #include "terrace.h"
 
-/* The arrays of a leaf, in one piece: low[cap], then high[cap] if needed. The
+/* The arrays of a leaf, in one piece (array.c): low[cap], then high[cap] if needed. The
  * region's packs hang on it, so that regions without them pay nothing; they
  * go along when the array is replaced.
  */
@@ -17,7 +17,8 @@ struct tr_array {
 	struct tr_packs_memory *packs;
 	union {
 		struct {
-			u32 bytes;
+			u16 cap;
+			u8 class;
 			bool pooled;
 		};
 		mempool_t *pool;	/* once freed, if pooled */
@@ -31,11 +32,13 @@ struct tr_packs_memory {
 	struct tr_packs packs;		/* last: its array follows */
 };
 
-struct tr_array *tr_array_alloc(struct terrace *tr, u32 cap, bool high);
+/* Room for @nr places at least; how many, it says itself. Sleeps. */
+struct tr_array *tr_array_alloc(struct terrace *tr, u32 nr, bool high);
+void tr_array_free(struct terrace *tr, struct tr_array *array);	/* by RCU; NULL is fine */
 
-static inline u8 *tr_array_high(struct tr_array *array, u32 cap, bool high)
+static inline u8 *tr_array_high(struct tr_array *array, bool high)
 {
-	return high ? (u8 *)&array->low[cap] : NULL;
+	return high ? (u8 *)&array->low[array->cap] : NULL;
 }
 
 /* Outside the table, empty. */

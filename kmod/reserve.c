@@ -44,9 +44,14 @@
 
 /* --- the map ----------------------------------------------------------------- */
 
-void *tr_map_alloc(struct terrace *tr, u32 bytes, mempool_t **pool)
+static void *alloc(struct kmem_cache *cache, u32 bytes, gfp_t gfp)
 {
-	void *memory = kmalloc(bytes, GFP_EASY);
+	return cache ? kmem_cache_alloc(cache, gfp) : kmalloc(bytes, gfp);
+}
+
+void *tr_map_alloc(struct terrace *tr, struct kmem_cache *cache, u32 bytes, mempool_t **pool)
+{
+	void *memory = alloc(cache, bytes, GFP_EASY);
 
 	*pool = NULL;
 	if (likely(memory))
@@ -56,9 +61,14 @@ void *tr_map_alloc(struct terrace *tr, u32 bytes, mempool_t **pool)
 	if (memory)
 		*pool = &tr->reserve.map;
 	else
-		memory = kmalloc(bytes, TR_GFP_MUST);
+		memory = alloc(cache, bytes, TR_GFP_MUST);
 	tr_memory_check(tr);
 	return memory;
+}
+
+u32 tr_map_bytes(const void *memory, const mempool_t *pool)
+{
+	return pool ? MAP_BYTES : ksize(memory);
 }
 
 void tr_map_free(void *memory, mempool_t *pool)
@@ -73,7 +83,7 @@ struct tr_region *tr_reserve_region(struct terrace *tr)
 {
 	struct tr_region *region = mempool_alloc(&tr->region_pool, GFP_NOWAIT | __GFP_NOWARN);
 
-	return region ?: kmalloc(sizeof(*region), TR_GFP_MUST);
+	return region ?: tr_region_memory(TR_GFP_MUST);
 }
 
 /* --- scratch -------------------------------------------------------------------- */
@@ -101,12 +111,12 @@ bool tr_reserve_low(struct terrace *tr)
 }
 
 /* An element more than the pool lacks, should somebody else have filled it, is freed. */
-static void fill(mempool_t *pool, size_t bytes)
+static void fill(mempool_t *pool)
 {
 	void *memory;
 
 	while (below(pool, pool->min_nr)) {
-		memory = kmalloc(bytes, GFP_FILL);
+		memory = pool->alloc(GFP_FILL, pool->pool_data);
 		if (!memory)
 			break;
 		mempool_free(memory, pool);
@@ -115,8 +125,8 @@ static void fill(mempool_t *pool, size_t bytes)
 
 bool tr_reserve_fill(struct terrace *tr)
 {
-	fill(&tr->region_pool, sizeof(struct tr_region));
-	fill(&tr->reserve.map, MAP_BYTES);
+	fill(&tr->region_pool);
+	fill(&tr->reserve.map);
 	wake_up_all(&tr->reserve.wait);
 	return !tr_reserve_low(tr);
 }
@@ -154,7 +164,7 @@ int tr_reserve_init(struct terrace *tr)
 	if (!err)
 		err = mempool_init_kmalloc_pool(&tr->reserve.index, INDEXES, PAGE_BYTES);
 	if (!err)
-		err = mempool_init_kmalloc_pool(&tr->region_pool, REGIONS, sizeof(struct tr_region));
+		err = tr_region_pool_init(&tr->region_pool, REGIONS);
 	return err;
 }
 

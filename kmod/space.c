@@ -19,7 +19,7 @@
 
 static u32 chunk_memory(const struct tr_chunk *chunk)
 {
-	return PAGE_SIZE + sizeof(*chunk) + (chunk->stale ? TR_CHUNK_WORDS * sizeof(u64) : 0);
+	return tr_map_bytes(chunk->used, chunk->pool) + ksize(chunk) + ksize(chunk->stale);
 }
 
 /* The array of chunks is replaced when the tier grows (tr_space_grow): it is
@@ -82,7 +82,7 @@ static struct tr_chunk *chunk_create(struct terrace *tr, struct tr_tier *tier, u
 	struct tr_chunk *chunk = kzalloc(sizeof(*chunk), TR_GFP_MUST);
 
 	BUILD_BUG_ON(2 * TR_CHUNK_WORDS * sizeof(u64) > PAGE_SIZE);
-	chunk->used = tr_map_alloc(tr, PAGE_SIZE, &chunk->pool);
+	chunk->used = tr_map_alloc(tr, NULL, PAGE_SIZE, &chunk->pool);
 	memset(chunk->used, 0, PAGE_SIZE);
 	chunk->committed = chunk->used + TR_CHUNK_WORDS;
 	if (tier->kind == TERRACE_KIND_SLOTS && tr_trimmable(tier))	/* or without */

@@ -294,9 +294,14 @@ static int __init terrace_init(void)
 	err = tr_cold_init();
 	if (err)
 		goto no_cold;
+	err = tr_arrays_init();
+	if (err)
+		goto no_arrays;
 	err = dm_register_target(&terrace_target);
 	if (!err)
 		return 0;
+	tr_arrays_exit();
+no_arrays:
 	tr_cold_exit();
 no_cold:
 	tr_sysfs_exit();
@@ -312,6 +317,7 @@ static void __exit terrace_exit(void)
 	tr_rw_exit();
 	rcu_barrier();
 	tr_cold_exit();
+	tr_arrays_exit();
 }
 
 module_init(terrace_init);

@@ -682,11 +682,12 @@ void tr_memory_keep(struct terrace *tr, s64 spare);
 /* What can wait, or be done without: never stands in the allocator for long. */
 #define TR_GFP_MAY	(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
 
-/* Memory of the map, for as long as it likes; *@pool is for tr_map_free(). Sleeps,
- * but waits for nothing of the volume.
+/* Memory of the map, from @cache or (NULL) kmalloc, for as long as it likes; *@pool is for
+ * tr_map_free(), which is for kmalloc's. Sleeps, but waits for nothing of the volume.
  */
-void *tr_map_alloc(struct terrace *tr, u32 bytes, mempool_t **pool);
+void *tr_map_alloc(struct terrace *tr, struct kmem_cache *cache, u32 bytes, mempool_t **pool);
 void tr_map_free(void *memory, mempool_t *pool);	/* any context */
+u32 tr_map_bytes(const void *memory, const mempool_t *pool);	/* that it really takes */
 struct tr_region *tr_reserve_region(struct terrace *tr);
 /* Scratch of TERRACE_MAP_MAX_BLOCKS blocks; between the two only I/O is waited for. */
 void *tr_page_get(struct terrace *tr);
@@ -697,6 +698,13 @@ bool tr_reserve_low(struct terrace *tr);
 bool tr_reserve_fill(struct terrace *tr);	/* false: it is low nevertheless. Sleeps */
 int tr_reserve_init(struct terrace *tr);
 void tr_reserve_exit(struct terrace *tr);
+
+/* The module's slabs (array.c); after the last grace period. */
+int tr_arrays_init(void);
+void tr_arrays_exit(void);
+void tr_arrays_trim(void);	/* once a tick. Sleeps */
+int tr_region_pool_init(mempool_t *pool, int nr);
+struct tr_region *tr_region_memory(gfp_t gfp);
 
 /* --- sizes (resize.c) ---------------------------------------------------------- */
 

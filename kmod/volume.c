@@ -36,6 +36,7 @@ static void tick_fn(struct work_struct *work)
 	tr_orders_forget(tr);
 	tr_unpackers_forget(tr);
 	tr_stretches_forget(tr);
+	tr_arrays_trim();
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
 }
 
