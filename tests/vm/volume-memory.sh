@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# However much of a volume is touched, what it keeps in memory stays below its limit: regions, table pages, chunks.
+# However much of a volume is touched, what it keeps in memory stays below its limit: regions, table pages, chunks; and what it counts is what the allocator gave.
 # vm: mode=functional memory=2G timeout=600
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -16,6 +16,9 @@ stays_below() {
 	done
 	die "$(vol_get memory) bytes in memory, wanted $1 at most: $(vol_status)"
 }
+
+# slabs: bytes of whole slabs that regions and their arrays take
+slabs() { awk '/^terrace_(region|array)/ { n += $15 * $6 * 4096 } END { print n + 0 }' /proc/slabinfo; }
 
 vol_ram 256 256
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 8T
@@ -62,3 +65,46 @@ check_eq "blocks in use" "$(used)" "$full"
 vol_down
 vol_check
 pass "chunks"
+
+# A block each of many regions, half full ones among them; then full and half full ones: the
+# count is near what the slabs take. (Slabs that are partly empty are the share of a
+# quarter; a slab of each size and CPU, and the reserves, the MiB.)
+near() {	# WHAT BYTES
+	local got
+	sleep 8		# what is on its way back by RCU; a tick gives back empty slabs
+	got=$(slabs)
+	echo "memory: $1: $got bytes in slabs, $(vol_get memory) counted"
+	[ "$got" -gt $(($2 / 2)) ] || die "$1: $got bytes in slabs of regions, at least $(($2 / 2)) were expected: is that what they are called?"
+	[ "$got" -le $(($2 * 5 / 4 + (1 << 20))) ] || die "$1: $got bytes in slabs of regions, of which $2 are accounted for"
+}
+
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 8T
+vol_up age_s=2
+python3 - "$VOL" << 'PYTHON'
+import mmap
+import os
+import sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+one = mmap.mmap(-1, 4096)
+half = mmap.mmap(-1, 2048 << 10)
+for i in range(1500):
+    os.pwritev(fd, [one], i << 22)
+    if i % 125 == 0:
+        os.pwritev(fd, [half], (i << 22) + (1 << 20))
+os.fsync(fd)
+PYTHON
+vol_message checkpoint
+near "a block each of 1500 regions" "$(vol_get memory)"
+vol_down
+
+vol_format
+vol_up age_s=2
+dd if=/dev/zero of="$VOL" bs=1M count=160 oflag=direct conv=fsync status=none
+for ((i = 0; i < 40; i += 4)); do blkdiscard -o $((i << 22)) -l $((2 << 20)) "$VOL"; done
+sync "$VOL"
+vol_message checkpoint
+vol_message evict
+dd if="$VOL" of=/dev/null bs=1M count=160 iflag=direct status=none	# every region is back
+near "full and half full regions" "$(vol_get memory)"
+vol_down
+pass "what is counted is what is taken"
