@@ -114,6 +114,7 @@ struct rb_region {
 	struct rb_pack *pack;	/* those that at[] names by their numbers, and perhaps more */
 	u32 nr_packs, cap_packs;
 	u64 seq;		/* records up to this one are in the page */
+	u64 page_seq;		/* its own: a range discard since then may still wait for its region */
 	bool damaged;		/* its page was lost */
 	bool end_known;		/* no newer record of it can be missing */
 	u64 *claim_seq;		/* of the newest claim of a shelf; NULL: none yet */

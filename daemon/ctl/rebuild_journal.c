@@ -226,14 +226,24 @@ static void apply_index(struct rebuild *rb, struct rb_region *region, const stru
 	}
 }
 
-static void apply_discard(struct rebuild *rb, const struct tr_record *record, u64 seq)
+/* A discard that was written again is behind the tail by its number, and no page has it
+ * that is older than that. A page without it that is lost may have had newer blocks.
+ */
+static void apply_discard(struct map_reader *m, const struct tr_record *record, u64 seq)
 {
+	bool all_since = m->first && m->first <= seq + 1;
+	struct rebuild *rb = m->rb;
+
 	for (u64 r = record->block; r < record->block + record->new && r < rb->nr_regions; r++) {
 		struct rb_region *region = rb->region[r];
+		enum rb_state state;
 
-		for (u32 i = 0; region && seq > region->seq && i < TERRACE_REGION_BLOCKS; i++)
-			region->at[i] = rb_make(region->end_known ? RB_CERTAIN : RB_DOUBTFUL,
-						RB_JOURNAL, TR_NO_PLACE);
+		if (!region || seq <= region->page_seq)
+			continue;
+		state = !region->end_known ? RB_DOUBTFUL :
+			region->damaged && !all_since ? RB_LOST : RB_CERTAIN;
+		for (u32 i = 0; i < TERRACE_REGION_BLOCKS; i++)
+			region->at[i] = rb_make(state, RB_JOURNAL, TR_NO_PLACE);
 	}
 }
 
@@ -279,7 +289,7 @@ void rb_apply_journal(struct map_reader *m)
 		const struct event *e = &m->event[i];
 
 		if (e->record.type == TERRACE_RECORD_DISCARD)
-			apply_discard(m->rb, &e->record, e->seq);
+			apply_discard(m, &e->record, e->seq);
 		else if (e->record.type == TERRACE_RECORD_HOME_SET ||
 			 e->record.type == TERRACE_RECORD_HOME_CLEAR)
 			m->rb->alien = true;

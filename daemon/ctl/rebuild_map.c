@@ -59,6 +59,7 @@ bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, 
 {
 	static u32 low[TERRACE_REGION_BLOCKS];
 	static u8 high[TERRACE_REGION_BLOCKS];
+	const struct terrace_page_disk *head = page;
 	u64 data_blocks[TERRACE_MAX_TIERS];
 	struct tr_packs *packs;
 	struct tr_leaf leaf;
@@ -81,6 +82,7 @@ bool rb_take_page(struct rebuild *rb, u64 number, const void *page, u32 blocks, 
 		tr_map_gone(page, blocks * TERRACE_BLOCK_BYTES, gone);
 		fill_region(rb, number, &leaf, packs, gone, source);
 		rb->region[number]->seq = seq;
+		rb->region[number]->page_seq = __le64_to_cpu(head->seq);
 	}
 	free(packs);
 	return good;
