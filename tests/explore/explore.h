@@ -154,6 +154,8 @@ bool kinds_turns(const struct kinds *k, const struct drive_record *r, u32 kind);
 void kinds_mode(struct kinds *k, const char *name);
 void kinds_count(const struct kinds *k, const struct world *w, struct counts *c);
 bool kinds_enough(const struct kinds *k, const struct world *w, const struct counts *c);
+/* How many states were counted of record type @name, @len bytes. */
+u64 kinds_of_type(const struct counts *c, const char *name, size_t len);
 void kinds_print(const struct kinds *k, const struct counts *c);
 
 /* ---- promises.c ---- */

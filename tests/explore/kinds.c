@@ -268,6 +268,21 @@ static bool any_of(const struct counts *c, u32 type, u32 mode)
 	return false;
 }
 
+u64 kinds_of_type(const struct counts *c, const char *name, size_t len)
+{
+	u64 nr = 0;
+	u32 t = 0;
+
+	while (t < NR_TYPES && (strlen(type_names[t]) != len || memcmp(type_names[t], name, len)))
+		t++;
+	if (t == NR_TYPES)
+		give_up("no record type '%.*s'", (int)len, name);
+	for (u32 m = 0; m < MAX_MODES; m++)
+		for (u32 s = 0; s < NR_STAGES; s++)
+			nr += c->cell[t][m][s];
+	return nr;
+}
+
 /* Of the stages that were met those with too few states. */
 static void print_few(const struct kinds *k, const struct counts *c)
 {

@@ -22,6 +22,7 @@
  *	--workers N	processes (2)
  *	--mode NAME	only moments in that mode
  *	--counts FILE	adds to the counts of FILE: those of several records
+ *	--need TYPE=N	fail with fewer states of that record type
  *	--table		print the states of each record type, mode and stage
  *	--limit N	violations printed in full (5)
  *	--at MOMENT --state K	only this one, with all that is known of it
@@ -43,7 +44,7 @@
 #include "explore.h"
 
 struct options {
-	const char *record, *save, *counts, *mode;
+	const char *record, *save, *counts, *mode, *need;
 	u64 seed, states, at, state, sample;
 	u32 per, seconds, workers, limit;
 	bool table, one, fill;
@@ -385,6 +386,32 @@ static int work(struct walk *k)
 	return bad;
 }
 
+static u64 number(const char *text, u64 max)
+{
+	char *end;
+	unsigned long long n = strtoull(text, &end, 0);
+
+	if (!*text || *end || n > max)
+		give_up("'%s': a number up to %llu, please", text, max);
+	return n;
+}
+
+/* Has it been tried at all? */
+static bool has_needed(const struct options *o, const struct counts *c, const struct counts *before)
+{
+	const char *value = o->need ? strchr(o->need, '=') : "";
+	u64 least, nr;
+
+	if (!o->need)
+		return true;
+	if (!value)
+		give_up("--need TYPE=N");
+	least = number(value + 1, UINT32_MAX);
+	nr = kinds_of_type(c, o->need, value - o->need) - kinds_of_type(before, o->need, value - o->need);
+	printf("explore: %llu states of record type %.*s\n", nr, (int)(value - o->need), o->need);
+	return nr >= least;
+}
+
 static int run(struct walk *k)
 {
 	const struct options *o = k->o;
@@ -417,24 +444,18 @@ static int run(struct walk *k)
 	printf("explore: %llu states at %llu of %llu moments, %llu of them distinct, %llu broken; %ld s, seed %llu\n",
 	       k->counts->states - before.states, k->counts->moments - before.moments, moments,
 	       k->counts->distinct - before.distinct, k->counts->broken - before.broken, (long)(time(NULL) - began), o->seed);
+	if (!has_needed(o, k->counts, &before)) {
+		printf("explore: too few: %s\n", o->need);
+		return 1;
+	}
 	return k->counts->broken > before.broken;
 }
 
 /* ---- command line ----------------------------------------------------------------------------- */
 
-static u64 number(const char *text, u64 max)
-{
-	char *end;
-	unsigned long long n = strtoull(text, &end, 0);
-
-	if (!*text || *end || n > max)
-		give_up("'%s': a number up to %llu, please", text, max);
-	return n;
-}
-
 static const struct option longs[] = {
 	{ "seed", 1, NULL, 's' }, { "per", 1, NULL, 'p' }, { "states", 1, NULL, 'n' }, { "seconds", 1, NULL, 't' },
-	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "table", 0, NULL, 'T' }, { "fill", 0, NULL, 'f' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
+	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "need", 1, NULL, 'N' }, { "table", 0, NULL, 'T' }, { "fill", 0, NULL, 'f' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
 	{ "state", 1, NULL, 'k' }, { "save", 1, NULL, 'S' }, { "sample", 1, NULL, 'e' }, { }
 };
 
@@ -452,6 +473,7 @@ int main(int argc, char **argv)
 		case 't': o.seconds = number(optarg, 86400); break;
 		case 'w': o.workers = number(optarg, 64); break;
 		case 'm': o.mode = optarg; break;
+		case 'N': o.need = optarg; break;
 		case 'c': o.counts = optarg; break;
 		case 'T': o.table = true; break;
 		case 'f': o.fill = true; break;

@@ -10,10 +10,11 @@
 # fast drive, lazy mirror), sync (mirrored on a second fast drive), apart (on a
 # drive of its own), torn (drives that tear blocks, which are then written out
 # of place), home (a home tier), tight (a fast drive that overflows, so that
-# free places are taken again at once), wide (60 regions), uncached (drives without a volatile cache), added (a tier comes, and is
+# free places are taken again at once), wide (60 regions), ranges (64, and discards of 17 to
+# 60 of them at once), uncached (drives without a volatile cache), added (a tier comes, and is
 # emptied again), liar (drives that do not flush). Each round does each piece of work
 # once, with the oracle beside or before it; with SHARE=2 only every second, of
-# the second layout the others. Marks say which (kinds.c).
+# the second layout the others. Ranges and liar have work of their own. Marks say which (kinds.c).
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -38,7 +39,7 @@ say() { echo "$*" > $MARKS; }
 lay() {
 	BLOCKS=4096
 	size=120
-	case $1 in tight) BLOCKS=8192 ;; wide) size=240 ;; esac
+	case $1 in tight) BLOCKS=8192 ;; wide) size=240 ;; ranges) size=256 BLOCKS=65536 ;; esac
 	# slow enough that writes end while others, and flushes, are under way
 	local params=(write_lat=200us flush_lat=3ms channels=8) atomic=atomic fast
 	DRIVES=(fast:32 slow:448)
@@ -107,6 +108,25 @@ do_drop() { at=$(region); order "$at" raise up=all || true; commit; beside order
 do_clean() { beside down $((RANDOM % 3)) clean; commit; checkpoint; }
 do_random() { beside from_ram orders /dev/terrace/vol random 24 "$RANDOM" 4 tier_down="$LEAST-$SHELVES" > /dev/shm/random 2>&1; commit; }
 do_discard() { writes "$count" --weights discard=10,zero=4,flush=4,write=16 --max-discard-kb 32768; checkpoint; writes 10; }
+# Only more than 16 regions at once are discarded by one record, and only those that are
+# not loaded wait for their turn: reads of pages are slow, so that checkpoints, newer
+# writes and another range come before the walk ends.
+do_range() {
+	local pages n
+	read -r -a pages <<< "$(vol_layout "$META" pages)"
+	writes $((2 * count)) --hot 0
+	commit
+	checkpoint
+	vol_message evict
+	drive "$META" error add read "${pages[@]}" delay=40ms status=ok
+	start writes $((2 * count)) --threads 2 --depth 3 --hot 0 --overlap 60 --weights write=20,fua=2,flush=3,discard=2,read=1 --min-discard-kb $((17 * 4096)) --max-discard-kb $((60 * 4096))
+	for ((n = 0; n < 6; n++)); do checkpoint; sleep 0.2; done
+	wait "$JOB" || true
+	checkpoint
+	drive "$META" error clear
+	writes 10 --hot 0
+	commit
+}
 # so many that the pages go round their area
 checkpoints() { local n; for ((n = 0; n < 30; n++)); do checkpoint; done; }
 do_checkpoint() { count=$((4 * count)) beside checkpoints; }
@@ -203,11 +223,15 @@ read -ra layouts <<< "$LAYOUTS"
 at=0
 for layout in "${layouts[@]}"; do
 	lay "$layout"
-	[ "$layout" != liar ] || WORK="discard"
+	works=$WORK share=${SHARE:-1}
+	case $layout in
+	liar)	works=discard share=1 ;;
+	ranges)	works="range cut range reset" share=1 ;;
+	esac
 	for ((round = 0; round < ROUNDS; round++)); do
-		for work in $WORK; do
+		for work in $works; do
 			# one of the layouts does it, or all
-			[ ! "${SHARE:-}" ] || [ "$layout" = liar ] || [ $((at++ % SHARE)) = 0 ] || continue
+			[ $((at++ % share)) = 0 ] || continue
 			count=$((20 + RANDOM % 20))
 			say mode none
 			writes "$count"

@@ -167,7 +167,8 @@ static int work(struct cuts *k, uint32_t ops)
 	k->o.threads = 1 + below(k, 2);
 	k->o.depth = 1 + below(k, 10);
 	k->o.max_blocks = 1 << below(k, 7);
-	k->o.max_discard = 1 << below(k, below(k, 8) ? 10 : 15);
+	/* up to 64 regions: more than 16 at once have a record of their own */
+	k->o.max_discard = 1 << below(k, below(k, 8) ? 10 : 17);
 	k->o.hot = below(k, 100);
 	k->o.stream_ops = 1 + below(k, 12);
 	k->pest_stop = false;

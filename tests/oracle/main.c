@@ -15,7 +15,7 @@
  * back: --clean exactly, --crash what may be there after a power cut.
  *
  * run:	--ops N (per thread), --seconds N, --threads N, --depth N, --seed N
- *	--max-kb N of one I/O, --max-discard-kb N, --stream-ops N writes in a row
+ *	--max-kb N of one I/O, --min-discard-kb N, --max-discard-kb N, --stream-ops N writes in a row
  *	--first BLOCK, --blocks N: where; --hot PCT of it to the first sixteenth
  *	--overlap PCT may overlap others under way; --nospc-ok
  *	--marks FILE: what begins and ends is written there as well, see mark.h
@@ -247,7 +247,7 @@ static void set_weights(struct options *o, char *text)
 static const struct option longs[] = {
 	{ "device", 1, NULL, 'd' }, { "ledger", 1, NULL, 'l' }, { "seed", 1, NULL, 's' }, { "ops", 1, NULL, 'n' },
 	{ "seconds", 1, NULL, 't' }, { "threads", 1, NULL, 'j' }, { "depth", 1, NULL, 'q' }, { "blocks", 1, NULL, 'b' },
-	{ "first", 1, NULL, 'f' }, { "max-kb", 1, NULL, 'm' }, { "max-discard-kb", 1, NULL, 'D' }, { "stream-ops", 1, NULL, 'S' },
+	{ "first", 1, NULL, 'f' }, { "max-kb", 1, NULL, 'm' }, { "max-discard-kb", 1, NULL, 'D' }, { "min-discard-kb", 1, NULL, 'i' }, { "stream-ops", 1, NULL, 'S' },
 	{ "hot", 1, NULL, 'h' }, { "overlap", 1, NULL, 'o' }, { "weights", 1, NULL, 'w' }, { "limit", 1, NULL, 'L' },
 	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
 	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' },
@@ -271,6 +271,7 @@ static void set_option(struct options *o, int key, const char *name)
 	case 'f': o->first = number(name, optarg, UINT32_MAX); break;
 	case 'm': o->max_blocks = number(name, optarg, 16384) * 1024 / STAMP_BLOCK; break;
 	case 'D': o->max_discard = number(name, optarg, 1u << 30) / 4; break;
+	case 'i': o->min_discard = number(name, optarg, 1u << 30) / 4; break;
 	case 'S': o->stream_ops = number(name, optarg, 1000000); break;
 	case 'h': o->hot = number(name, optarg, 100); break;
 	case 'o': o->overlap = number(name, optarg, 100); break;
@@ -314,6 +315,8 @@ int main(int argc, char **argv)
 		trouble("--ledger FILE, please");
 	if (!o.threads || !o.depth || !o.max_blocks || !o.max_discard || !o.stream_ops)
 		trouble("threads, depth, sizes and stream-ops are at least 1");
+	if (o.min_discard > o.max_discard)
+		trouble("discards of at least %u blocks and at most %u", o.min_discard, o.max_discard);
 	if (!strcmp(command, "create"))
 		return do_create(&o);
 	if (!strcmp(command, "show"))

@@ -21,7 +21,8 @@ struct options {
 	uint64_t seed, ops;
 	uint32_t blocks, first, seconds, threads, depth;
 	uint32_t max_blocks;		/* of one I/O */
-	uint32_t max_discard;		/* blocks */
+	uint32_t min_discard;		/* blocks; 0: small ones are likelier */
+	uint32_t max_discard;
 	uint32_t stream_ops;		/* writes in a row, of max_blocks each */
 	uint32_t hot;			/* percent of operations to the hot sixteenth */
 	uint32_t overlap;		/* percent of operations that may overlap others under way */

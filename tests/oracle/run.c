@@ -358,7 +358,8 @@ static void choose(struct worker *w, struct request *q)
 		return;
 	case KIND_DISCARD:
 	case KIND_ZERO:
-		q->count = random_size(w, o->max_discard);
+		q->count = o->min_discard ? o->min_discard + below(w, o->max_discard - o->min_discard + 1) :
+					    random_size(w, o->max_discard);
 		break;
 	default:
 		q->count = random_size(w, o->max_blocks);
