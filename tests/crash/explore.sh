@@ -5,27 +5,28 @@
 #
 # The machine records (tests/explore/record.sh), this host explores. Another SEED=
 # is another run; STATES= are built of each record, about, PER= of a moment; LIMIT=
-# seconds for each.
+# seconds for each. SAMPLE= of them, of as many record types, modes and stages as can
+# be, are recovered by the module, which goes on from there (tests/explore/kernel.sh).
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 SEED=${SEED:-1}
 STATES=${STATES:-3000}
 PER=${PER:-10}
 LIMIT=${LIMIT:-600}
+SAMPLE=${SAMPLE:-2}	# of each layout the module recovers so many, and goes on
 LEAST=${LEAST:-1000}	# distinct states; fewer is a failure: something hangs or crawls
 [ "${LAYOUTS:-}" ] || LAYOUTS="shared torn ranges" SHARE=2
 explore=build/explore
 liar=" liar"
 [ ! "${HONEST:-}" ] || liar=
 
-# recovered LAYOUT: the module recovers SAMPLE of the states that were saved
-recovered() {
-	local states=("$OUT/states-$1"/*) k
-	for ((k = 0; k < ${#states[@]}; k++)); do
-		[ $((k * SAMPLE / ${#states[@]})) != $(((k + 1) * SAMPLE / ${#states[@]})) ] || rm -r "${states[k]}"
-	done
-	scripts/vm -t 1200 -m 2G -o "$OUT/vm" -e "STATES=$OUT/states-$1" functional -- bash tests/explore/kernel.sh
-	rm -r "$OUT/states-$1"
+# drawn LAYOUT: SAMPLE of the states that were built, drawn evenly from what $said picked
+drawn() {
+	local at state
+	mkdir -p "$OUT/states/$1"
+	while read -r _ at state _; do
+		$explore --seed "$SEED" --at "$at" --state "$state" --save "$OUT/states/$1" "$OUT/$1.record" > "$OUT/again"
+	done <<< "$(grep '^pick: ' <<< "$said" | sort -u -k 2,3 | shuf -n "$SAMPLE" --random-source=<(openssl enc -aes-128-ctr -pass "pass:$SEED" -nosalt -pbkdf2 < /dev/zero 2> /dev/null))"
 }
 
 # The drives that lie come last: the record before them must be well. HONEST=1: they have shown already.
@@ -35,11 +36,11 @@ for layout in $LAYOUTS; do
 	need=
 	[ "$layout" != ranges ] || need="--need discard=50"	# what the layout is there for
 	# shellcheck disable=SC2086 # words
-	said=$($explore $need --seed "$SEED" --per "$PER" --states "$STATES" --seconds "$LIMIT" ${TABLE:+--table --fill --counts "$OUT/counts"} ${SAMPLE:+--save "$OUT/states-$layout" --sample 400} "$OUT/$layout.record") || { echo "$said"; die "$layout: see above; the record is $OUT/$layout.record"; }
-	echo "$layout: $said"
+	said=$($explore $need --seed "$SEED" --per "$PER" --states "$STATES" --seconds "$LIMIT" ${TABLE:+--table --fill --counts "$OUT/counts"} --picks "$OUT/$layout.record") || { echo "$said"; die "$layout: see above; the record is $OUT/$layout.record"; }
+	echo "$layout: $(grep -v '^pick: ' <<< "$said")"
 	total=$((total + $(sed -n 's/.* \([0-9]*\) of them distinct.*/\1/p' <<< "$said")))
+	[ "$SAMPLE" = 0 ] || drawn "$layout"
 	rm "$OUT/$layout.record"
-	[ ! "${SAMPLE:-}" ] || recovered "$layout"
 done
 lies_show() {
 	local said again
@@ -53,5 +54,7 @@ lies_show() {
 	echo "drives that lie are noticed: $(sed -n 2p <<< "$said")"
 }
 [ ! "$liar" ] || lies_show
+[ "$SAMPLE" = 0 ] || scripts/vm -t 1200 -m 2G -o "$OUT/vm" -e "STATES=$OUT/states" -e "SEED=$SEED" -e "TURNS=${TURNS:-1}" functional -- bash tests/explore/kernel.sh
+rm -rf "$OUT/states"
 [ "$total" -ge "$LEAST" ] || die "only $total distinct states"
 echo "ok: $total distinct states"

@@ -140,6 +140,14 @@ struct counts {
 	u32 cell[NR_TYPES][MAX_MODES][NR_STAGES];
 };
 
+/* One state of each type, mode and stage: any is as likely as the others. */
+struct picked {
+	u32 nr, at, state;
+};
+struct picks {
+	struct picked cell[NR_TYPES][MAX_MODES][NR_STAGES];
+};
+
 void kinds_init(struct kinds *k);
 /* Counts of the records before; none if there is no such file. */
 void kinds_load(struct kinds *k, struct counts *c, const char *path);
@@ -154,6 +162,9 @@ bool kinds_turns(const struct kinds *k, const struct drive_record *r, u32 kind);
 void kinds_mode(struct kinds *k, const char *name);
 void kinds_count(const struct kinds *k, const struct world *w, struct counts *c);
 bool kinds_enough(const struct kinds *k, const struct world *w, const struct counts *c);
+/* Of what the state of the images is one of, it may become the one that is named. */
+void kinds_pick(const struct kinds *k, const struct world *w, struct picks *picks, u64 random, struct picked state);
+void kinds_print_picks(const struct kinds *k, const struct picks *picks);
 /* How many states were counted of record type @name, @len bytes. */
 u64 kinds_of_type(const struct counts *c, const char *name, size_t len);
 void kinds_print(const struct kinds *k, const struct counts *c);

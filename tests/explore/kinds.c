@@ -249,6 +249,22 @@ void kinds_count(const struct kinds *k, const struct world *w, struct counts *c)
 			__atomic_add_fetch(&c->cell[t][k->now][stage], 1, __ATOMIC_RELAXED);
 }
 
+void kinds_pick(const struct kinds *k, const struct world *w, struct picks *picks, u64 random, struct picked state)
+{
+	enum stage stage = stage_of(k, w);
+
+	for (u32 t = 0; t < NR_TYPES; t++) {
+		struct picked *p = &picks->cell[t][k->now][stage];
+
+		if (!(k->types >> t & 1))
+			continue;
+		state.nr = __atomic_add_fetch(&p->nr, 1, __ATOMIC_RELAXED);
+		random = stamp_mix(random);
+		if ((random >> 8) % state.nr == 0)
+			*p = state;
+	}
+}
+
 /* Of all that this state is one of there are states enough. */
 bool kinds_enough(const struct kinds *k, const struct world *w, const struct counts *c)
 {
@@ -300,6 +316,18 @@ static void print_few(const struct kinds *k, const struct counts *c)
 				printf("few: %s, %s, %s: %u\n", type_names[t], k->mode[m], stage_names[s], n);
 			}
 	printf("explore: of the stages that were met %u have %u states or more, %u fewer\n", enough, ENOUGH, few);
+}
+
+void kinds_print_picks(const struct kinds *k, const struct picks *picks)
+{
+	for (u32 t = 0; t < NR_TYPES; t++)
+		for (u32 m = 0; m < k->nr_modes; m++)
+			for (u32 s = 0; s < NR_STAGES; s++) {
+				const struct picked *p = &picks->cell[t][m][s];
+
+				if (p->nr)
+					printf("pick: %u %u %s, %s, %s\n", p->at, p->state, type_names[t], k->mode[m], stage_names[s]);
+			}
 }
 
 /* One line per type and mode that were met, with the states in each stage. */

@@ -26,7 +26,8 @@
  *	--table		print the states of each record type, mode and stage
  *	--limit N	violations printed in full (5)
  *	--at MOMENT --state K	only this one, with all that is known of it
- *	--save FOLDER	with --at: the images and the ledger; else of --sample N states, evenly
+ *	--save FOLDER	with --at: the images, where they are not zeros, and the ledger; else of --sample N states, evenly
+ *	--picks		one state of each record type, mode and stage, for --at and --state
  *
  * Exit status: 0 all is well, 1 a promise is broken, 2 usage or trouble.
  */
@@ -47,7 +48,7 @@ struct options {
 	const char *record, *save, *counts, *mode, *need;
 	u64 seed, states, at, state, sample;
 	u32 per, seconds, workers, limit;
-	bool table, one, fill;
+	bool table, one, fill, picks;
 };
 
 struct set {
@@ -62,6 +63,7 @@ struct walk {
 	struct kinds kinds;
 	struct promises promises;
 	struct counts *counts;		/* of all workers */
+	struct picks *picks;		/* likewise */
 	struct set seen;		/* images that were counted */
 	struct set judged;		/* images and what was promised then */
 	u32 worker;
@@ -139,6 +141,35 @@ static void save_image(const struct image *i, const char *folder)
 		give_up("%s: %s", path, strerror(errno));
 }
 
+#define PIECE (1u << 20)
+
+static bool piece_used(const struct image *i, u64 piece)
+{
+	for (u64 s = piece * (PIECE / SECTOR); s < i->nr_sectors && s < (piece + 1) * (PIECE / SECTOR); s++)
+		if (i->hash[s])
+			return true;
+	return false;
+}
+
+/* Where it is not zeros: first MiB and how many. A machine reads holes as slowly as all else. */
+static void save_used(const struct image *i, const char *folder)
+{
+	u64 nr = (i->nr_sectors * SECTOR + PIECE - 1) / PIECE, n;
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s.used", folder, i->name);
+	f = fopen(path, "w");
+	for (u64 piece = 0; f && piece < nr; piece += n ? n : 1) {
+		for (n = 0; piece + n < nr && piece_used(i, piece + n); n++)
+			;
+		if (n)
+			fprintf(f, "%llu %llu\n", (unsigned long long)piece, (unsigned long long)n);
+	}
+	if (!f || fclose(f))
+		give_up("%s: %s", path, strerror(errno));
+}
+
 static void save_state(const struct walk *k, u32 at, u32 state)
 {
 	char folder[4000], path[4096];
@@ -148,8 +179,10 @@ static void save_state(const struct walk *k, u32 at, u32 state)
 	mkdir(k->o->save, 0755);
 	if (mkdir(folder, 0755) && errno != EEXIST)
 		give_up("%s: %s", folder, strerror(errno));
-	for (u32 i = 0; i < k->world.nr_images; i++)
+	for (u32 i = 0; i < k->world.nr_images; i++) {
 		save_image(&k->world.image[i], folder);
+		save_used(&k->world.image[i], folder);
+	}
 	snprintf(path, sizeof(path), "%s/ledger", folder);
 	if (k->promises.ledger && ledger_save(k->promises.ledger, path))
 		give_up("%s: cannot be written", path);
@@ -227,6 +260,8 @@ static void try_state(struct walk *k, u32 at, u32 state)
 			u64 nr = __atomic_add_fetch(&k->counts->distinct, 1, __ATOMIC_RELAXED);
 
 			kinds_count(&k->kinds, &k->world, k->counts);
+			kinds_pick(&k->kinds, &k->world, k->picks, k->world.hash ^ k->o->seed,
+				   (struct picked){ .at = at, .state = state });
 			if (k->o->save && k->o->sample && nr % k->o->sample == 0)
 				save_state(k, at, state);
 		}
@@ -421,6 +456,7 @@ static int run(struct walk *k)
 
 	log_open(&k->log, o->record);
 	k->counts = mmap(NULL, sizeof(*k->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	k->picks = mmap(NULL, sizeof(*k->picks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	k->share = 1ull << 32;
 	if (o->counts)
 		kinds_load(&k->kinds, k->counts, o->counts);
@@ -437,6 +473,8 @@ static int run(struct walk *k)
 		k->until = time(NULL) + o->seconds;
 	if (work(k))
 		give_up("a worker failed");
+	if (o->picks)
+		kinds_print_picks(&k->kinds, k->picks);
 	if (o->table)
 		kinds_print(&k->kinds, k->counts);
 	if (o->counts)
@@ -456,7 +494,7 @@ static int run(struct walk *k)
 static const struct option longs[] = {
 	{ "seed", 1, NULL, 's' }, { "per", 1, NULL, 'p' }, { "states", 1, NULL, 'n' }, { "seconds", 1, NULL, 't' },
 	{ "workers", 1, NULL, 'w' }, { "counts", 1, NULL, 'c' }, { "mode", 1, NULL, 'm' }, { "need", 1, NULL, 'N' }, { "table", 0, NULL, 'T' }, { "fill", 0, NULL, 'f' }, { "limit", 1, NULL, 'L' }, { "at", 1, NULL, 'a' },
-	{ "state", 1, NULL, 'k' }, { "save", 1, NULL, 'S' }, { "sample", 1, NULL, 'e' }, { }
+	{ "state", 1, NULL, 'k' }, { "save", 1, NULL, 'S' }, { "sample", 1, NULL, 'e' }, { "picks", 0, NULL, 'P' }, { }
 };
 
 int main(int argc, char **argv)
@@ -481,6 +519,7 @@ int main(int argc, char **argv)
 		case 'a': o.at = number(optarg, UINT32_MAX); o.one = true; break;
 		case 'k': o.state = number(optarg, UINT32_MAX); o.one = true; break;
 		case 'S': o.save = optarg; break;
+		case 'P': o.picks = true; break;
 		case 'e': o.sample = number(optarg, UINT32_MAX); break;
 		default: give_up("usage: see the first comment of tests/explore/main.c");
 		}
