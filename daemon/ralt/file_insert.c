@@ -4,8 +4,8 @@
  *
  * A full buffer is sorted, its duplicates merged, and written as a run of level 0.
  * Every flush also pushes the current merge along, by a multiple of what came in
- * that exceeds the write amplification of leveling: so merges keep up even if
- * nobody calls ralt_work().
+ * that exceeds the write amplification of leveling, and more where many runs wait: so
+ * merges keep up even if nobody calls ralt_work().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,6 @@
 
 /* Records merged per record flushed: T / 2 rewrites per level and a few levels. */
 #define WORK_PER_RECORD		16u
-/* Waiting buffers, in multiples of young_runs, at which a flush waits for the merge. */
-#define PATIENCE		3u
 
 void store_set_time(struct ralt *r)
 {
@@ -111,18 +109,35 @@ static int add_young_run(struct ralt *r)
 	return err;
 }
 
-/* Whoever is stopped or killed again and again before a merge has ended leaves run after run. */
+/*
+ * A merge has to end before the runs written meanwhile are too many: the fewer may still come, the more of it goes with
+ * each.  But never all at once, for whoever inserts waits: what takes longer still costs accesses, see make_room().
+ */
+static uint64_t pace(const struct ralt *r)
+{
+	uint64_t least = (uint64_t)WORK_PER_RECORD * r->buffer_limit, most = (uint64_t)RALT_STEP_MOST * r->buffer_limit;
+	uint64_t left = r->job.active ? r->job.records - r->job.merge.consumed : 0, step;
+
+	step = left / ((RALT_RUNS_MAX - r->run_count) / 2 + 1) + 1;
+	return step < least ? least : step > most ? most : step;
+}
+
+/*
+ * Whoever is stopped or killed again and again before a merge has ended leaves run after run.  While one goes on that
+ * will make room nothing can be written: -EBUSY.
+ */
 static int make_room(struct ralt *r)
 {
+	uint64_t until = r->stats.merged + (uint64_t)RALT_STEP_MOST * r->buffer_limit;
 	int more = 0;
 
-	while (r->run_count == RALT_RUNS_MAX && more >= 0) {
+	while (r->run_count == RALT_RUNS_MAX && more >= 0 && r->stats.merged < until) {
 		if (!r->job.active)
 			more = job_begin_planned(r);
 		if (more >= 0)
-			more = r->job.active ? job_step(r, UINT64_MAX) : -ENOSPC;
+			more = r->job.active ? job_step(r, until - r->stats.merged) : -ENOSPC;
 	}
-	return more < 0 ? more : 0;
+	return more < 0 ? more : r->run_count < RALT_RUNS_MAX ? 0 : -EBUSY;
 }
 
 int store_flush(struct ralt *r)
@@ -142,7 +157,8 @@ int store_flush(struct ralt *r)
 		r->buffered = 0;
 		return 0;
 	}
-	store_report(r, RALT_WRITE_FAILED, NULL, err);
+	if (err != -EBUSY)
+		store_report(r, RALT_WRITE_FAILED, NULL, err);
 	/* Room by folding may be enough to wait for better times; if not, let go. */
 	if (r->buffered > r->buffer_limit / 2) {
 		store_report(r, RALT_DROPPED, NULL, err);
@@ -150,28 +166,6 @@ int store_flush(struct ralt *r)
 		r->buffered = 0;
 	}
 	return err;
-}
-
-static uint32_t young_count(const struct ralt *r)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < r->run_count; i++)
-		n += r->runs[i].level == 0;
-	return n;
-}
-
-/* A merge that fails keeps its inputs: the store works on, with more runs to ask. */
-static int push_merges(struct ralt *r, uint64_t records)
-{
-	uint32_t most = PATIENCE * r->config.tunables.young_runs;
-	int more = ralt_work(r, records);
-
-	if (most > RALT_RUNS_MAX / 2)
-		most = RALT_RUNS_MAX / 2;
-	while (more > 0 && young_count(r) >= most)
-		more = ralt_work(r, records);
-	return more < 0 ? more : 0;
 }
 
 int ralt_flush(struct ralt *r)
@@ -194,7 +188,9 @@ static int insert(struct ralt *r, const struct ralt_record *record)
 	err = store_flush(r);
 	if (err)
 		return err;
-	return push_merges(r, (uint64_t)WORK_PER_RECORD * r->buffer_limit);
+	/* A merge that fails keeps its inputs: the store works on, with more runs to ask. */
+	err = ralt_work(r, pace(r));
+	return err < 0 ? err : 0;
 }
 
 int ralt_insert(struct ralt *r, uint64_t block, uint32_t generation)
@@ -247,40 +243,6 @@ static void drop_dead_from_buffer(struct ralt *r)
 	r->buffered = kept;
 }
 
-/* Rewrites everything, so that no forgotten range and no generation need to be kept. */
-static int forget_for_good(struct ralt *r)
-{
-	int more;
-
-	if (r->job.active)
-		job_abort(r);
-	if (!r->sample_complete)
-		sample_init(&r->sample, r->config.tunables.samples, 0, r->sample_memory);
-	more = store_flush(r);
-	if (!more)
-		more = job_begin_complete(r, true);
-	while (more >= 0 && r->job.active)
-		more = job_step(r, UINT64_MAX);
-	return more < 0 ? more : 0;
-}
-
-static int add_range(struct ralt *r, const struct ralt_range *range)
-{
-	uint64_t end = range->first + range->count;
-	int err;
-
-	if (end < range->first)
-		end = UINT64_MAX;
-	err = forget_add(&r->forget, range->first, end, r->generation);
-	if (err != -ENOSPC)
-		return err;
-	err = forget_for_good(r);
-	if (err)
-		return err;
-	r->generation++;
-	return forget_add(&r->forget, range->first, end, r->generation);
-}
-
 uint32_t ralt_forget_room(const struct ralt *r)
 {
 	size_t room = r->forget.limit > r->forget.count ? r->forget.limit - r->forget.count : 0;
@@ -289,16 +251,25 @@ uint32_t ralt_forget_room(const struct ralt *r)
 	return (uint32_t)(room / 2);
 }
 
+static int add_range(struct ralt *r, const struct ralt_range *range)
+{
+	uint64_t end = range->first + range->count;
+
+	if (!range->count)
+		return 0;
+	return forget_add(&r->forget, range->first, end < range->first ? UINT64_MAX : end, r->generation);
+}
+
 int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count)
 {
 	int err = 0;
 
-	if (r->generation >= RALT_GENERATION_MAX - 1)
-		err = forget_for_good(r);
+	if (count > ralt_forget_room(r))
+		return -ENOSPC;
+	/* One a second lasts for 136 years. */
 	r->generation++;
 	for (uint32_t i = 0; i < count && !err; i++)
-		if (ranges[i].count)
-			err = add_range(r, &ranges[i]);
+		err = add_range(r, &ranges[i]);
 	drop_dead_from_buffer(r);
 	sample_forget(&r->sample, &r->forget);
 	if (r->job.sample_memory)

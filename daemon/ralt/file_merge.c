@@ -63,7 +63,7 @@ static int open_output(struct ralt *r, uint64_t records)
 		.store = r->store,
 		.id = r->next_run++,
 		.page_bytes = r->config.tunables.page_bytes,
-		.applied = r->job.fresh ? 0 : r->generation,
+		.applied = r->generation,
 	};
 
 	r->job.writes = true;
@@ -105,14 +105,13 @@ static int begin(struct ralt *r, bool writes)
 {
 	struct merge_source sources[RALT_RUNS_MAX];
 	struct merge_job *job = &r->job;
-	uint64_t records;
-	int err = open_sources(r, sources, &records);
+	int err = open_sources(r, sources, &job->records);
 
 	job->active = true;
 	if (!err && writes)
-		err = open_output(r, records);
+		err = open_output(r, job->records);
 	if (!err && job->plan.complete)
-		err = start_sample(r, records);
+		err = start_sample(r, job->records);
 	if (err)
 		return give_up(r, err, false);
 	err = merge_begin(&job->merge, &r->judge, &r->forget, sources, job->plan.inputs);
@@ -140,7 +139,7 @@ int job_begin_planned(struct ralt *r)
 	return begin(r, true);
 }
 
-int job_begin_complete(struct ralt *r, bool fresh)
+int job_begin_complete(struct ralt *r)
 {
 	struct level_run runs[RALT_RUNS_MAX];
 	struct merge_job *job = &r->job;
@@ -148,7 +147,6 @@ int job_begin_complete(struct ralt *r, bool fresh)
 
 	list_runs(r, runs);
 	plan_complete_merge(&job->plan, &r->config.tunables, runs, r->run_count);
-	job->fresh = fresh;
 	r->next_eviction = r->accesses + r->sizes.tick_accesses;
 	if (r->sample_complete && r->tune.census.tracked > limit)
 		job->physical = sample_kth(&r->sample, &r->judge,
@@ -181,8 +179,6 @@ static int take(struct ralt *r, struct ralt_record *record)
 	/* A part of a record must keep what it knows: the other parts decide what it means. */
 	if (job->plan.complete)
 		ralt_record_settle(&r->judge, record);
-	if (job->fresh)
-		record->generation = 0;
 	if (job->sample_memory)
 		sample_add_older(&job->sample, &r->judge, record);
 	if (!job->writes)
@@ -277,7 +273,6 @@ static int finish(struct ralt *r)
 	struct merge_job *job = &r->job;
 	struct merge_plan plan = job->plan;
 	uint64_t id = job->writer.footer.id;
-	bool fresh = job->fresh;
 	int err;
 
 	if (!job->writes) {
@@ -296,25 +291,25 @@ static int finish(struct ralt *r)
 	release(r, true);
 	remove_inputs(r, &plan);
 	err = open_result(r, plan.input[0], id, plan.level);
-	if (fresh && !err) {
-		r->generation = 0;
-		r->forget.count = 0;
-	}
 	purge_forgotten(r);
 	return err;
 }
 
 int job_step(struct ralt *r, uint64_t records)
 {
+	struct merge *m = &r->job.merge;
+	uint64_t before = m->consumed;
 	struct ralt_record record;
 	int got = 1, err = 0;
 
-	while (records-- && !err) {
-		got = merge_next(&r->job.merge, &record);
+	/* By what is read: of what is forgotten nothing comes out. */
+	while (m->consumed - before < records && !err) {
+		got = merge_step(m, &record);
 		if (got <= 0)
 			break;
-		err = take(r, &record);
+		err = got == 1 ? take(r, &record) : 0;
 	}
+	r->stats.merged += m->consumed - before;
 	if (err)
 		return give_up(r, err, false);
 	if (got < 0)
@@ -380,7 +375,7 @@ static int begin_due(struct ralt *r)
 	if (!eviction_due(r) && !purge_due(r))
 		return job_begin_planned(r);
 	err = store_flush(r);
-	return err || !r->run_count ? err : job_begin_complete(r, false);
+	return err || !r->run_count ? err : job_begin_complete(r);
 }
 
 int ralt_work(struct ralt *r, uint64_t records)

@@ -122,6 +122,7 @@ static int range_next(void *ctx, struct ralt_record *record)
 
 		while (s->loaded && s->record < s->records) {
 			ralt_record_decode(record, page_record(s->buffer, s->record++));
+			record->generation = s->run->footer.applied;
 			if (record->block >= s->end)
 				return 0;
 			if (record->block >= s->first)
@@ -293,7 +294,7 @@ void ralt_stats(const struct ralt *r, struct ralt_stats *out)
 	out->physical_limit = tune_physical_limit(&r->tune, &r->sizes, &r->config.tunables);
 	out->tunings = r->tune.tunings;
 	out->runs = r->run_count;
-	out->evicting = r->job.active && r->job.writes && r->job.plan.complete && !r->job.fresh;
+	out->evicting = r->job.active && r->job.writes && r->job.plan.complete;
 	out->forgotten_ranges = (uint32_t)r->forget.count;
 	for (uint32_t i = 0; i < r->run_count; i++) {
 		out->records += r->runs[i].footer.records;

@@ -233,5 +233,6 @@ int run_reader_next(void *ctx, struct ralt_record *record)
 			return err;
 	}
 	ralt_record_decode(record, page_record(r->at, r->record++));
+	record->generation = r->run->footer.applied;
 	return 1;
 }

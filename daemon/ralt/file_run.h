@@ -78,6 +78,7 @@ struct run_writer {
 	uint8_t *bloom_buffer;
 	size_t bloom_filled;
 	uint64_t bloom_written;
+	uint64_t pushed;	/* bytes of pages that are on their way to the disk */
 };
 
 /* @max_records: at least as many as will be added. */

@@ -24,7 +24,6 @@
 struct merge_job {
 	bool active;
 	bool writes;		/* clear: only counts, to fill the sample after opening */
-	bool fresh;		/* renumbers generations: nothing is forgotten meanwhile */
 	struct merge_plan plan;
 	struct merge merge;
 	struct run_reader readers[RALT_RUNS_MAX];
@@ -32,6 +31,7 @@ struct merge_job {
 	struct ralt_threshold physical;
 	struct sample sample;	/* filled by a complete merge */
 	void *sample_memory;
+	uint64_t records;	/* of the inputs */
 	uint64_t dropped;
 };
 
@@ -90,9 +90,9 @@ uint32_t store_fold(const struct ralt_judge *judge, struct ralt_record *record, 
 
 /* file_merge.c */
 int job_begin_planned(struct ralt *r);
-int job_begin_complete(struct ralt *r, bool fresh);
+int job_begin_complete(struct ralt *r);
 int job_begin_census(struct ralt *r);
-/* 1: more to do, 0: finished, negative errno (the job is then gone). */
+/* Takes in about so many @records.  1: more to do, 0: finished, negative errno (the job is then gone). */
 int job_step(struct ralt *r, uint64_t records);
 void job_abort(struct ralt *r);
 

@@ -69,20 +69,23 @@ static uint8_t *current_page(const struct run_writer *w)
 
 static int flush_pages(struct run_writer *w)
 {
-	uint64_t first = w->footer.pages - w->filled;
+	uint64_t first = w->footer.pages - w->filled, at = RALT_RUN_HEADER + first * w->footer.page_bytes;
 	uint32_t other = !w->current;
 	int err;
 
 	if (!w->filled)
 		return 0;
 	err = file_start(w->io, &w->request[w->current], true, w->fd, w->buffer[w->current],
-			 (size_t)w->filled * w->footer.page_bytes,
-			 RALT_RUN_HEADER + first * w->footer.page_bytes);
+			 (size_t)w->filled * w->footer.page_bytes, at);
 	if (err)
 		return err;
 	w->current = other;
 	w->filled = 0;
-	return file_wait(w->io, &w->request[other]);
+	err = file_wait(w->io, &w->request[other]);
+	/* On its way to the disk now, or the step that ends a merge would wait for all of it. */
+	sync_file_range(w->fd, (off_t)w->pushed, (off_t)(at - w->pushed), SYNC_FILE_RANGE_WRITE);
+	w->pushed = at;
+	return err;
 }
 
 static int flush_bloom(struct run_writer *w)

@@ -71,18 +71,24 @@ static int fold(struct merge *m, uint64_t block, struct ralt_record *out, bool *
 	return 0;
 }
 
-int merge_next(struct merge *m, struct ralt_record *out)
+int merge_step(struct merge *m, struct ralt_record *out)
 {
 	uint64_t block = 0;
 	bool found;
+	int err;
 
-	while (smallest(m, &block)) {
-		int err = fold(m, block, out, &found);
+	if (!smallest(m, &block))
+		return 0;
+	err = fold(m, block, out, &found);
+	return err ? err : found ? 1 : 2;
+}
 
-		if (err)
-			return err;
-		if (found)
-			return 1;
-	}
-	return 0;
+int merge_next(struct merge *m, struct ralt_record *out)
+{
+	int got;
+
+	do {
+		got = merge_step(m, out);
+	} while (got == 2);
+	return got;
 }

@@ -46,7 +46,10 @@ static inline void merge_forget_changed(struct merge *m)
 	m->cursor = 0;
 }
 
-/* 1 and *@out; 0 at the end; negative errno of merge->failed. */
+/* One block: 1 and *@out; 2: all that was known of it is forgotten; 0 at the end; negative errno of merge->failed. */
+int merge_step(struct merge *m, struct ralt_record *out);
+
+/* The next block of which something is alive: 1 and *@out; 0 at the end; negative errno. */
 int merge_next(struct merge *m, struct ralt_record *out);
 
 #endif

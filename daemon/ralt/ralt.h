@@ -5,7 +5,8 @@
  *
  * Four operations: insert an access, is a block hot, how many hot blocks has a
  * range, list the hot blocks of a range.  Only the last one reads the disk.
- * Merging goes on in steps, from ralt_work() and, if nobody calls that, from insert.
+ * Merging goes on in steps, from ralt_work() and, if nobody calls that, from insert: no call merges more than some
+ * multiple of the buffer (RALT_STEP_MOST), however much there is.
  *
  * One thread uses a store at a time.  Nothing here reads a clock: time is the
  * number of accesses inserted.  With sampled accesses, insert the sampled ones
@@ -27,6 +28,9 @@
 #include "ralt/tunables.h"
 
 struct ralt;
+
+/* Records merged by one call of all but ralt_work(), in multiples of buffer_records. */
+#define RALT_STEP_MOST	128u
 
 enum ralt_event {
 	RALT_COLD,		/* opened without heat: nothing there, or all set aside */
@@ -73,6 +77,7 @@ struct ralt_stats {
 	uint64_t tunings;
 	uint64_t evictions;	/* complete merges that dropped records */
 	uint64_t merges;
+	uint64_t merged;	/* records that merges have read */
 	uint64_t records_written;
 	uint64_t stale;		/* inserts refused for their generation */
 	uint64_t dropped;	/* accesses lost to failed writes */
@@ -109,12 +114,12 @@ int ralt_work(struct ralt *r, uint64_t records);
 int ralt_flush(struct ralt *r);
 
 /*
- * Durable when it returns 0.  All ranges share one new generation.  More than there is room for, or the last generation,
- * take a merge of everything at once.
+ * Durable when it returns 0.  All ranges share one new generation.  -ENOSPC, and nothing is forgotten: there is no room
+ * for so many.
  */
 int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count);
 
-/* So many ranges can be forgotten without that.  ralt_work() makes room again. */
+/* So many ranges can be forgotten now.  ralt_work() makes room again. */
 uint32_t ralt_forget_room(const struct ralt *r);
 
 /* From filters in memory: false positives of about 1 in 14,000 and run, no false negatives. */

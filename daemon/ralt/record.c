@@ -14,7 +14,7 @@ void ralt_record_encode(const struct ralt_record *r, uint8_t *to)
 	float scaled = r->score * SCORE_ONE + 0.5f;
 	uint32_t score = scaled >= (float)SCORE_MAX ? SCORE_MAX : (uint32_t)scaled;
 
-	put_le64(to, r->block << 24 | (uint64_t)r->generation << 8 | r->span);
+	put_le64(to, r->block << 24 | r->span);
 	put_le32(to + 8, r->tick);
 	put_le32(to + 12, score << 9 | (uint32_t)r->counter << 1 | r->tag);
 }
@@ -25,7 +25,7 @@ void ralt_record_decode(struct ralt_record *r, const uint8_t *from)
 	uint32_t packed = get_le32(from + 12);
 
 	r->block = key >> 24;
-	r->generation = (uint32_t)(key >> 8) & RALT_GENERATION_MAX;
+	r->generation = 0;
 	r->span = (uint8_t)key;
 	r->tick = get_le32(from + 8);
 	r->score = (float)(packed >> 9) / SCORE_ONE;

@@ -17,9 +17,10 @@
  * does not keep new candidates out.
  *
  * On disk a record is 16 bytes, little-endian:
- *	0	8	block << 24 | generation << 8 | span
+ *	0	8	block << 24 | 0 << 8 | span
  *	8	4	tick
  *	12	4	score as 14.9 fixed point << 9 | counter << 1 | tag
+ * Its generation is that of its run: what is written was alive then (struct run_footer, `applied`).
  * A score is stored as of its last access, so it lies between 1 and
  * 1 / (1 - alpha) <= 10000 and the fixed point keeps three digits at worst. One that was inherited may be smaller.
  */
@@ -33,12 +34,11 @@
 
 #define RALT_RECORD_BYTES	16u
 #define RALT_BLOCK_LIMIT	(1ull << 40)
-#define RALT_GENERATION_MAX	((1u << 16) - 1)
 #define RALT_SPAN_MAX		255u
 
 struct ralt_record {
 	uint64_t block;
-	uint32_t generation;
+	uint32_t generation;	/* not on disk */
 	uint32_t tick;
 	float score;
 	uint8_t counter;

@@ -42,7 +42,7 @@ struct run_footer {
 	uint32_t pages;
 	uint32_t page_bytes;
 	uint32_t bloom_probes;
-	uint32_t applied;	/* forgotten ranges up to this generation are not in it */
+	uint32_t applied;	/* forgotten ranges up to this generation are not in it: that of all its records */
 	uint64_t bloom_checksum;
 	uint64_t index_checksum;
 };

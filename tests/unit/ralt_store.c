@@ -124,6 +124,13 @@ static int count_one(void *ctx, const struct ralt_heat *h)
 	return 0;
 }
 
+static int count_all(void *ctx, const struct ralt_heat *h)
+{
+	(void)h;
+	++*(int *)ctx;
+	return 0;
+}
+
 /* What the policies ask: hot blocks of a region are listed though all that is known of them waits in the buffer. */
 static void what_waits_in_the_buffer_is_listed(void **state)
 {
@@ -237,7 +244,7 @@ static void forgotten_ranges_are_cold_at_once_and_stay_so(void **state)
 	bench_exit(&b);
 }
 
-/* More ranges than are remembered, and generations near their end: heat elsewhere survives. */
+/* More ranges than there is room for are refused as a whole, and can be forgotten when steps have made room. */
 static void endless_discards_are_bounded(void **state)
 {
 	struct bench b;
@@ -249,17 +256,129 @@ static void endless_discards_are_bounded(void **state)
 	b.config.tunables.forget_ranges = 16;
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
-	b.r->generation = RALT_GENERATION_MAX - 20;
 	for (uint64_t i = 0; i < 100; i++) {
-		struct ralt_range r = { 200000 + 10 * i, 5 };
+		struct ralt_range r[9] = { { 200000 + 10 * i, 5 } };
+		uint32_t before = ralt_generation(b.r);
 
-		assert_int_equal(ralt_forget(b.r, &r, 1), 0);
+		assert_int_equal(ralt_forget(b.r, r, 9), -ENOSPC);
+		assert_int_equal(ralt_generation(b.r), before);
+		while (!ralt_forget_room(b.r))
+			assert_int_equal(ralt_work(b.r, 1000), 1);
+		assert_int_equal(ralt_forget(b.r, r, 1), 0);
 		touch(&b, 200000 + 10 * i);
 		ralt_stats(b.r, &st);
 		assert_true(st.forgotten_ranges <= 16);
 	}
-	assert_true(ralt_generation(b.r) < 100);
 	assert_true(hot_among(&b, 500) >= 95);
+	bench_exit(&b);
+}
+
+/* A store with 100,000 records and a buffer of 256. */
+static void fill_up(struct bench *b)
+{
+	small(b);
+	b->config.tunables.physical_ratio = 1000;
+	bench_open(b);
+	for (uint64_t i = 0; i < 100003; i++)
+		touch(b, i * 7 % 100003);
+	ralt_flush(b->r);
+	finish_work(b);
+}
+
+static uint64_t merged_now(const struct bench *b)
+{
+	struct ralt_stats st;
+
+	ralt_stats(b->r, &st);
+	return st.merged;
+}
+
+#define STEP	(RALT_STEP_MOST * 256ull + 100)
+
+/*
+ * Once a second something is discarded: 65,536 times, and more.  No call rewrites the whole store, for a daemon whose
+ * tick takes so long is taken for dead; what is forgotten stays so, what is not is known, also after a restart.
+ */
+static void no_discard_rewrites_the_store(void **state)
+{
+	const struct ralt_range gone = { 500, 100 };
+	struct bench b;
+	uint64_t most = 0;
+
+	(void)state;
+	fill_up(&b);
+	/* 16 bits, and so near their end that the test need not wait. */
+	b.r->generation = (1u << 16) - 10;
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t before = merged_now(&b);
+
+		assert_int_equal(ralt_forget(b.r, i == 20 ? &gone : &(struct ralt_range){ 300000 + 10 * i, 5 }, 1), 0);
+		most = merged_now(&b) - before > most ? merged_now(&b) - before : most;
+		for (uint64_t k = 0; k < 300; k++)
+			touch(&b, 300000 + k);
+		finish_work(&b);
+	}
+	print_message("%llu records merged by one call\n", (unsigned long long)most);
+	assert_true(most <= STEP);
+	assert_true(ralt_generation(b.r) > 1 << 16);
+	for (int restart = 0; restart < 2; restart++) {
+		int known = 0;
+
+		assert_int_equal(ralt_scan(b.r, 400, 100, false, count_all, &known), 0);
+		assert_int_equal(known, 100);
+		assert_int_equal(ralt_scan(b.r, 500, 100, false, count_all, &known), 0);
+		assert_int_equal(known, 100);
+		ralt_close(b.r);
+		bench_open(&b);
+	}
+	bench_exit(&b);
+}
+
+/* While a merge of everything goes on, young runs wait: it is pushed on by steps, and done before they are too many. */
+static void no_access_waits_for_a_whole_merge(void **state)
+{
+	struct ralt_stats st;
+	struct bench b;
+	uint64_t most = 0, runs = 0, evictions;
+
+	(void)state;
+	fill_up(&b);
+	ralt_stats(b.r, &st);
+	evictions = st.evictions;
+	b.r->config.tunables.physical_ratio = 4;
+	b.r->config.tunables.tracked_share = 0;
+	for (uint64_t i = 0; i < 100000; i++) {
+		uint64_t before = merged_now(&b);
+
+		touch(&b, 400000 + i);
+		most = merged_now(&b) - before > most ? merged_now(&b) - before : most;
+		runs = b.r->run_count > runs ? b.r->run_count : runs;
+	}
+	ralt_stats(b.r, &st);
+	print_message("%llu records merged by one call, %llu runs\n", (unsigned long long)most, (unsigned long long)runs);
+	assert_true(st.evictions > evictions);
+	assert_true(most <= STEP);
+	assert_true(runs < RALT_RUNS_MAX);
+	assert_int_equal(st.dropped, 0);
+	bench_exit(&b);
+}
+
+/* A volume discarded as a whole: merges read much of which nothing comes out, and that is work, too. */
+static void dead_records_are_work(void **state)
+{
+	const struct ralt_range all = { 0, 1 << 30 };
+	struct bench b;
+
+	(void)state;
+	fill_up(&b);
+	b.r->forget.limit = 3;
+	assert_int_equal(ralt_forget(b.r, &all, 1), 0);
+	b.r->forget.limit = 1;		/* a merge of everything is due */
+	for (uint64_t before = merged_now(&b), now; ralt_work(b.r, 1000) > 0; before = now) {
+		now = merged_now(&b);
+		assert_true(now - before <= 1100);
+	}
+	assert_true(merged_now(&b) > 90000);
 	bench_exit(&b);
 }
 
@@ -521,6 +640,9 @@ int main(void)
 		cmocka_unit_test(hot_blocks_are_known_and_cold_ones_are_not),
 		cmocka_unit_test(forgotten_ranges_are_cold_at_once_and_stay_so),
 		cmocka_unit_test(endless_discards_are_bounded),
+		cmocka_unit_test(no_discard_rewrites_the_store),
+		cmocka_unit_test(no_access_waits_for_a_whole_merge),
+		cmocka_unit_test(dead_records_are_work),
 		cmocka_unit_test(work_makes_room_for_discards),
 		cmocka_unit_test(ticks_of_another_length_do_not_bend_time),
 		cmocka_unit_test(disk_is_bounded),
