@@ -2,11 +2,14 @@
 /* Drive writes per day as a bank account; see endurance.h. */
 #include "decide/endurance.h"
 
+#include <math.h>
+
 #define SECONDS_PER_DAY	86400.0
+#define AHEAD		(1.0 / 64)	/* of the bank, lost by a kill at most */
 
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, drive_writes_per_day, 0.0, 0.0, 1000.0,
-		"what the drive is rated for, in times its capacity a day; 0: no limit"),
+		"what the drive is rated for, in times the tier's size a day; 0: no limit"),
 	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, bank_days, 1.0, 0.001, 365.0,
 		"how many days' writes can be saved up"),
 	TUNABLE(TUNABLE_DOUBLE, endurance_tunables, max_price, 4.0, 1.0, 1000.0,
@@ -24,13 +27,14 @@ static double bank(const struct endurance *e, const struct endurance_tunables *t
 void endurance_rested(struct endurance *e, const struct endurance_tunables *t)
 {
 	e->saved = bank(e, t);
+	e->kept = INFINITY;		/* nothing is written down of it */
 }
 
 void endurance_init(struct endurance *e, const struct endurance_tunables *t, double capacity_bytes)
 {
 	e->capacity = capacity_bytes;
 	endurance_rested(e, t);
-	e->counted = e->percent_used = 0;
+	e->counted = e->percent_used = e->reserved = 0;
 	e->drive_written = -1;
 }
 
@@ -67,7 +71,36 @@ void endurance_hear(struct endurance *e, const struct endurance_tunables *t, dou
 
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes)
 {
-	return bytes <= 0 || t->drive_writes_per_day <= 0 || e->saved >= bytes;
+	return bytes <= 0 || t->drive_writes_per_day <= 0 || e->saved - e->reserved >= bytes;
+}
+
+void endurance_reserve(struct endurance *e, double bytes)
+{
+	e->reserved += bytes;
+}
+
+bool endurance_is_kept(const struct endurance *e, const struct endurance_tunables *t)
+{
+	return t->drive_writes_per_day <= 0 || e->saved - e->reserved >= e->kept;
+}
+
+double endurance_ahead(const struct endurance *e, const struct endurance_tunables *t)
+{
+	return e->saved - e->reserved - AHEAD * bank(e, t);
+}
+
+void endurance_written_down(struct endurance *e, double kept)
+{
+	e->kept = kept;
+}
+
+void endurance_restore(struct endurance *e, const struct endurance_tunables *t, double kept, double drive_written,
+		       double counted)
+{
+	e->saved = e->kept = kept;
+	e->drive_written = drive_written;
+	e->counted = counted;
+	endurance_step(e, t, 0, 0);
 }
 
 double endurance_price(const struct endurance *e, const struct endurance_tunables *t)

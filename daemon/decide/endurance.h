@@ -10,7 +10,13 @@
  * As the savings shrink below half the price of writing rises, up to max_price: MSC then
  * prefers regions that need fewer writes, before the limit has to speak.
  *
- * The caller keeps `saved` across restarts; time that the daemon did not run earns nothing.
+ * An order reserves the most that it can write when it is given, and settles what it wrote when it has ended: however
+ * many are under way, what they may write together is saved up.
+ *
+ * The account outlives a daemon that is killed: what is written down is always less than what is left, by a share of
+ * the bank (endurance_ahead()), and before an order would take the account below that, it is written down anew.  So a
+ * kill costs that share, and gives nothing back; who cannot write it down gives no orders.  With it goes the drive's own count:
+ * what others write meanwhile is charged afterwards.  Time that the daemon did not run earns nothing.
  */
 #ifndef DECIDE_ENDURANCE_H
 #define DECIDE_ENDURANCE_H
@@ -32,6 +38,8 @@ extern const struct tunable_table endurance_tunable_table;
 struct endurance {
 	double capacity;	/* bytes */
 	double saved;		/* bytes; below 0: users wrote more than the drive is rated for */
+	double reserved;	/* bytes of it, for orders under way */
+	double kept;		/* what has been written down: all that is left after a kill */
 	double counted;		/* charged here since the drive's own count was last heard */
 	double drive_written;	/* that count; below 0: not heard yet */
 	double percent_used;	/* of its rated life, as the drive says; 0: it says nothing */
@@ -54,8 +62,20 @@ void endurance_step(struct endurance *e, const struct endurance_tunables *t, dou
 void endurance_hear(struct endurance *e, const struct endurance_tunables *t, double drive_written,
 		    double percent_used);
 
-/* Whether an order that writes about @bytes may be given; one that writes nothing always. */
+/* Whether an order that writes @bytes at most may be given; one that writes nothing always. */
 bool endurance_allows(const struct endurance *e, const struct endurance_tunables *t, double bytes);
+
+/* It is given; below 0: it has ended.  What it wrote then goes to endurance_step(). */
+void endurance_reserve(struct endurance *e, double bytes);
+
+/* Is that much of it written down?  If not, endurance_ahead() is to be; then endurance_written_down() told. */
+bool endurance_is_kept(const struct endurance *e, const struct endurance_tunables *t);
+double endurance_ahead(const struct endurance *e, const struct endurance_tunables *t);
+void endurance_written_down(struct endurance *e, double kept);
+
+/* After a restart: @kept, the drive's count then (below 0: none), and what had been charged beyond that. */
+void endurance_restore(struct endurance *e, const struct endurance_tunables *t, double kept, double drive_written,
+		       double counted);
 
 /* Factor of msc's wear_price, 1..max_price; max_price for a drive past worn_percent of its life. */
 double endurance_price(const struct endurance *e, const struct endurance_tunables *t);

@@ -12,6 +12,7 @@
 #define REPAY_RATE	(1.0 / 16)
 #define WORK_TICKS	8	/* between calls of warmth_work() */
 #define SAVE_TICKS	600
+#define SPENT_TICKS	16	/* the same where users have written more than is written down */
 #define SHELF_BLOCKS	16384
 #define AGAIN_NS	60000000000ull	/* between attempts to open the heat store */
 #define FALLBACK_BLOCKS	(4u << 20)	/* kept by the clock that stands in for it: 64 MiB */
@@ -227,7 +228,7 @@ int engine_open(struct engine *e, const struct engine_config *c, struct port *po
 void engine_close(struct engine *e)
 {
 	if (e->book.summary && e->state.nr_tiers)
-		keep_save(e);
+		keep_save(e, true);
 	warmth_close(&e->warmth);
 	book_exit(&e->book);
 	for (int i = 0; i < 6; i++)
@@ -428,11 +429,11 @@ static void upkeep(struct engine *e)
 		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		warmth_work(&e->warmth, hear_skewed(e) ? fill_share(e) : 0, &e->prng);
-	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1)
+	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1 && (e->ticks % SPENT_TICKS || !keep_is_due(e)))
 		return;
-	err = keep_save(e);
+	err = keep_save(e, false);
 	if (err && err != e->save_error)
-		engine_log(e, ENGINE_WARNING, "%s/wear cannot be written (%s): the endurance account of this run may be lost",
+		engine_log(e, ENGINE_WARNING, "%s/wear cannot be written (%s): no orders are given that write to a tier with a limit on that",
 			   e->c.directory, strerror(-err));
 	e->save_error = err;
 }

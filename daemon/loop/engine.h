@@ -353,6 +353,9 @@ void explain_text(const struct decision *d, char *line, size_t bytes);
 const char *why_name(enum why why);
 
 int keep_load(struct engine *e);
-int keep_save(const struct engine *e);
+/* @ends: no more will be spent until the next start. */
+int keep_save(struct engine *e, bool ends);
+/* More has been spent, or promised, than is written down. */
+bool keep_is_due(const struct engine *e);
 
 #endif

@@ -16,6 +16,7 @@
 #define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
 #define HEIRS_WAIT_NS	200000000ull	/* the same for heirs, which soon may be no use */
 #define TRY_AGAIN	64	/* see orders_codec() */
+#define PACK_SLACK	8	/* blocks of an order: header of its pack and index, padding */
 
 /* Of ordinary data, until results say more. */
 static const struct codec_sample first_gain = { .lz4 = 1.8, .zstd_4 = 2.4, .zstd_16 = 2.7 };
@@ -90,14 +91,56 @@ static const char *no_bandwidth(const struct engine *e)
 				    "the bandwidth that moves may take is used up for now (budget.bytes_per_second)";
 }
 
+/*
+ * The most that an order can write, for endurance: as if nothing shrank, and all were dirty.  What goes down leaves nothing on
+ * the fast tier but, it may be, the copy of an index.
+ */
+static double most_up(const struct plan *p)
+{
+	return p->goes_up ? (p->goes_up + (p->mode == TERRACE_MOVE_RAISE ? 0 : PACK_SLACK)) * (double)TERRACE_BLOCK_BYTES : 0;
+}
+
+static double most_down(const struct plan *p)
+{
+	uint32_t blocks = p->goes_down + PACK_SLACK;
+
+	if (p->mode == TERRACE_MOVE_RAISE || p->write_down <= 0)
+		return 0;
+	if (p->mode == TERRACE_MOVE_MERGE)
+		blocks += upmask_count(&p->slow);
+	return blocks * (double)TERRACE_BLOCK_BYTES;
+}
+
+static void reserve(struct engine *e, const struct plan *p, double sign)
+{
+	endurance_reserve(&e->endurance[p->tier_up], sign * most_up(p));
+	endurance_reserve(&e->endurance[e->down], sign * most_down(p));
+}
+
+/* Promised, and written down, before it is spent: a daemon that is killed has spent no more than that. */
+static int promise(struct engine *e, const struct plan *p)
+{
+	uint32_t up = p->tier_up;
+
+	if (!endurance_allows(&e->endurance[up], &e->c.endurance[up], most_up(p)) ||
+	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], most_down(p)))
+		return refuse(e, "what may be written to a drive is used up for now (endurance.drive_writes_per_day)",
+			      &e->stats.held_by_endurance, -EDQUOT);
+	reserve(e, p, 1);
+	if ((endurance_is_kept(&e->endurance[up], &e->c.endurance[up]) || most_up(p) <= 0) &&
+	    (endurance_is_kept(&e->endurance[e->down], &e->c.endurance[e->down]) || most_down(p) <= 0))
+		return 0;
+	if (!keep_save(e, false))
+		return 0;
+	reserve(e, p, -1);
+	return refuse(e, "what is left of a drive's endurance cannot be written down (state directory)",
+		      &e->stats.held_by_endurance, -EDQUOT);
+}
+
 static int afford(struct engine *e, const struct plan *p)
 {
 	uint32_t up = p->tier_up;
 
-	if (!endurance_allows(&e->endurance[up], &e->c.endurance[up], p->write_up) ||
-	    !endurance_allows(&e->endurance[e->down], &e->c.endurance[e->down], p->write_down))
-		return refuse(e, "what may be written to a drive is used up for now (endurance.drive_writes_per_day)",
-			      &e->stats.held_by_endurance, -EDQUOT);
 	if (p->mode != TERRACE_MOVE_RAISE && e->now_ns < e->room_again_ns) {
 		e->stats.held_by_room++;
 		return -EAGAIN;
@@ -107,6 +150,11 @@ static int afford(struct engine *e, const struct plan *p)
 	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {
 		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);
 		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
+	}
+	if (promise(e, p)) {
+		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);
+		budget_settle(&e->budget[up], &e->c.budget[up], up_bytes(p), 0);
+		return -EDQUOT;
 	}
 	e->refused = NULL;
 	return 0;
@@ -118,6 +166,7 @@ static void settle(struct engine *e, const struct plan *p, const struct terrace_
 	double down = r ? (double)(r->read_bytes[e->down] + r->written_bytes[e->down]) : 0;
 	double up = r ? (double)(r->read_bytes[p->tier_up] + r->written_bytes[p->tier_up]) : 0;
 
+	reserve(e, p, -1);
 	budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), down);
 	budget_settle(&e->budget[p->tier_up], &e->c.budget[p->tier_up], up_bytes(p), up);
 	for (uint32_t t = 0; r && t < e->state.nr_tiers; t++)

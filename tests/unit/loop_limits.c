@@ -83,25 +83,99 @@ static void orders_in_flight_are_limited(void **state)
 	sim_remove(s);
 }
 
-/* Endurance is a hard limit: not a byte beyond what is saved up. */
+/* So much may be written to a tier since @s began, at @share of its @size a day. */
+static double rated(const struct sim *s, double share, double size)
+{
+	return share * size * (1 + (double)(s->now_ns - 1000000000) / 86400e9);
+}
+
+/* Endurance is a hard limit: not a byte beyond what is saved up, however many orders are under way. */
 static void endurance_ends_moves(void **state)
 {
+	(void)state;
+	for (uint32_t delay = 0; delay < 60; delay += 30) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.endurance[1].drive_writes_per_day = 0.05;	/* 13.4 MB of 268 */
+		s->delay = delay;
+		sim_open(s);
+		sim_hotspot(s, 60000, 2048, 0.5, 0.7);
+		assert_true(s->e.stats.held_by_endurance > 0);
+		assert_true((double)s->e.stats.written_bytes[1] <= rated(s, 0.05, BLOCKS * 4096.0));
+		assert_true((double)s->e.stats.written_bytes[1] > 0.5 * 0.05 * BLOCKS * 4096);
+		for (uint32_t i = 0; i < 3 + delay; i++)
+			assert_int_equal(sim_tick(s), 0);
+		assert_near(s->e.endurance[1].reserved, 0, 0);
+		assert_int_equal(sim_tick(s), 0);
+		assert_non_null(strstr(engine_still(&s->e), "endurance.drive_writes_per_day"));
+		engine_close(&s->e);
+		/* A restart does not fill the bank. */
+		sim_open(s);
+		assert_true(s->e.endurance[1].saved < 0.02 * BLOCKS * 4096);
+		sim_remove(s);
+	}
+}
+
+/* Stops without a word: what it would have written at its end is taken back. */
+static void killed(struct sim *s)
+{
+	char command[400];
+
+	snprintf(command, sizeof(command), "cp %s/wear %s/before 2>/dev/null || rm -f %s/before", s->dir, s->dir, s->dir);
+	assert_int_equal(system(command), 0);
+	engine_close(&s->e);
+	snprintf(command, sizeof(command), "mv %s/before %s/wear 2>/dev/null || rm -f %s/wear", s->dir, s->dir, s->dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Killed again and again, with orders under way: all that it has spent in its lives together was saved up. */
+static void a_kill_gives_no_endurance_back(void **state)
+{
 	struct sim *s = sim_create(BLOCKS, FAST);
+	double written = 0;
 
 	(void)state;
-	s->c.endurance[1].drive_writes_per_day = 0.02;	/* 5.4 MB of 268 */
+	s->c.endurance[1].drive_writes_per_day = 0.05;
+	s->delay = 2;
+	for (int life = 0; life < 40; life++) {
+		sim_open(s);
+		sim_hotspot(s, 3000, 2048, 0.5, 0.7);
+		written += (double)s->e.stats.written_bytes[1];
+		/* They are carried out whether anybody hears of it or not. */
+		killed(s);
+		for (uint32_t i = 0; i < s->queued; i++) {
+			struct terrace_result r = { 0 };
+
+			sim_carry_out(s, &s->queue[i], &r);
+			written += (double)r.written_bytes[1];
+		}
+		s->queued = 0;
+	}
+	print_message("%.1f MB of %.1f written\n", written / 1e6, rated(s, 0.05, BLOCKS * 4096.0) / 1e6);
+	assert_true(written <= rated(s, 0.05, BLOCKS * 4096.0));
+	assert_true(written > 0.2 * rated(s, 0.05, BLOCKS * 4096.0));
 	sim_open(s);
-	sim_hotspot(s, 60000, 2048, 0.5, 0.7);
+	sim_remove(s);
+}
+
+/* Where the account cannot be written down it is not spent, or the next start would have a full bank. */
+static void an_account_that_cannot_be_kept_is_not_spent(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	char path[128];
+
+	(void)state;
+	s->c.endurance[1].drive_writes_per_day = 0.05;
+	snprintf(path, sizeof(path), "%s/wear.new", s->dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	sim_open(s);
+	sim_hotspot(s, 30000, 2048, 0.5, 0.7);
+	assert_int_equal(s->e.stats.written_bytes[1], 0);
 	assert_true(s->e.stats.held_by_endurance > 0);
-	assert_true((double)s->e.stats.written_bytes[1] <= 0.02 * BLOCKS * 4096 * 1.2);
+	assert_non_null(strstr(engine_still(&s->e), "cannot be written down"));
+	assert_int_equal(rmdir(path), 0);
+	sim_hotspot(s, 30000, 2048, 0.5, 0.7);
 	assert_true(s->e.stats.written_bytes[1] > 0);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(sim_tick(s), 0);
-	assert_non_null(strstr(engine_still(&s->e), "endurance.drive_writes_per_day"));
-	engine_close(&s->e);
-	/* A restart does not fill the bank. */
-	sim_open(s);
-	assert_true(s->e.endurance[1].saved < 0.01 * BLOCKS * 4096);
 	sim_remove(s);
 }
 
@@ -250,6 +324,27 @@ static void the_drives_own_count_ends_moves(void **state)
 	assert_non_null(strstr(s->log, "tier 1: its drive has used 101 % of its rated life"));
 	assert_non_null(strstr(s->log, "critical warning 0x04"));
 	assert_null(strstr(s->log, "tier 0: its drive has"));
+	sim_remove(s);
+}
+
+/* What others write while nobody listens is charged afterwards, by the drive's own count. */
+static void the_drives_count_outlives_a_kill(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct health health = { .wear = sim_wear };
+	double bank = BLOCKS * 4096.0;
+
+	(void)state;
+	s->c.endurance[1].drive_writes_per_day = 1;
+	s->port.health = &health;
+	told_wear = (struct port_wear){ .written_bytes = 1e12 };
+	sim_open(s);
+	sim_hotspot(s, 10000, 2048, 0.5, 0.7);
+	killed(s);
+	told_wear.written_bytes = 1e12 + 0.5 * bank;
+	sim_open(s);
+	assert_int_equal(sim_tick(s), 0);
+	assert_near(s->e.endurance[1].saved, 0.5 * bank, 0.01 * bank);
 	sim_remove(s);
 }
 
@@ -501,12 +596,15 @@ int main(void)
 		cmocka_unit_test(bandwidth_of_further_tiers_is_kept),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
+		cmocka_unit_test(a_kill_gives_no_endurance_back),
+		cmocka_unit_test(an_account_that_cannot_be_kept_is_not_spent),
 		cmocka_unit_test(a_worn_fast_tier_still_empties),
 		cmocka_unit_test(a_new_limit_begins_with_a_full_bank),
 		cmocka_unit_test(a_full_home_lets_the_janitor_in),
 		cmocka_unit_test(the_claim_waits_for_the_book),
 		cmocka_unit_test(promotions_go_on_up_to_the_janitors_mark),
 		cmocka_unit_test(the_drives_own_count_ends_moves),
+		cmocka_unit_test(the_drives_count_outlives_a_kill),
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(all_hot_stops_moves),
