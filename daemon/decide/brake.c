@@ -17,6 +17,10 @@ static const struct tunable rows[] = {
 		"weight of one interval in the latency without moves"),
 	TUNABLE(TUNABLE_U64, brake_tunables, min_ops, 8, 1, 1e9,
 		"user operations an interval needs to be judged"),
+	TUNABLE(TUNABLE_U64, brake_tunables, learn_after, 8, 1, 1e9,
+		"intervals with moves after which they pause, to hear what user I/O takes without; at first ..."),
+	TUNABLE(TUNABLE_U64, brake_tunables, relearn_after, 1024, 1, 1e9,
+		"... and later on"),
 };
 TUNABLE_TABLE(brake_tunable_table, "brake", rows);
 
@@ -28,6 +32,8 @@ void brake_init(struct brake *b)
 static void learn(struct brake *b, const struct brake_tunables *t, double latency_us)
 {
 	b->base_us = b->base_us > 0 ? b->base_us + t->smoothing * (latency_us - b->base_us) : latency_us;
+	b->unheard = 0;
+	b->listens = false;
 }
 
 double brake_step(struct brake *b, const struct brake_tunables *t, double latency_us,
@@ -37,6 +43,8 @@ double brake_step(struct brake *b, const struct brake_tunables *t, double latenc
 
 	if (judged && !moving)
 		learn(b, t, latency_us);
+	if (judged && moving && ++b->unheard >= (b->base_us > 0 ? t->relearn_after : t->learn_after))
+		b->listens = true;
 	if (judged && moving && b->base_us > 0 && latency_us > t->floor_us &&
 	    latency_us > b->base_us * (1 + t->tolerance)) {
 		b->share *= t->back_off;

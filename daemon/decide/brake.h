@@ -7,6 +7,10 @@
  * multiplies the moves' share by back_off; any other adds recover.  Below floor_us nothing is
  * judged: nobody waits for that.
  *
+ * Where there is always something to move and nobody rests there are no such intervals.  So after learn_after with
+ * moves, and when the base is older than relearn_after of them, the brake listens: no order is to be given
+ * until those under way have ended and an interval has been heard.
+ *
  *	base 100 us, tolerance 1: 250 us -> share 1 to 0.5, again -> 0.25, then 150 us -> 0.30
  */
 #ifndef DECIDE_BRAKE_H
@@ -25,6 +29,7 @@ struct brake_tunables {
 	double min_share;
 	double smoothing;
 	uint64_t min_ops;
+	uint64_t learn_after, relearn_after;
 };
 
 extern const struct tunable_table brake_tunable_table;
@@ -33,6 +38,8 @@ struct brake {
 	double share;		/* of the budgets, min_share..1 */
 	double base_us;		/* 0: not known yet */
 	uint64_t braked;	/* intervals that reduced the share */
+	uint64_t unheard;	/* intervals with moves since the last without */
+	bool listens;		/* no order is to be given */
 };
 
 void brake_init(struct brake *b);

@@ -19,7 +19,7 @@ static double full(const struct budget_tunables *t)
 
 void budget_init(struct budget *b, const struct budget_tunables *t, uint64_t now_ns)
 {
-	*b = (struct budget){ .tokens = full(t), .last_ns = now_ns };
+	*b = (struct budget){ .tokens = full(t), .last_ns = now_ns, .share = 1, .turn = 1 };
 }
 
 void budget_refill(struct budget *b, const struct budget_tunables *t, uint64_t now_ns, double share)
@@ -29,11 +29,18 @@ void budget_refill(struct budget *b, const struct budget_tunables *t, uint64_t n
 	b->last_ns = now_ns;
 	if (b->tokens > full(t))
 		b->tokens = full(t);
+	b->share = share < 1 ? share : 1;
+	b->turn = (b->turn >= 1 ? b->turn - 1 : b->turn) + b->share;
+}
+
+static bool has_turn(const struct budget *b, const struct budget_tunables *t)
+{
+	return t->bytes_per_second > 0 || (b->turn >= 1 && (!b->under_way || b->under_way < t->in_flight * b->share));
 }
 
 bool budget_take(struct budget *b, const struct budget_tunables *t, double bytes)
 {
-	if (b->under_way >= t->in_flight)
+	if (b->under_way >= t->in_flight || !has_turn(b, t))
 		return false;
 	if (t->bytes_per_second > 0) {
 		if (b->tokens <= 0)
@@ -52,7 +59,7 @@ void budget_charge(struct budget *b, const struct budget_tunables *t, double byt
 
 bool budget_is_spent(const struct budget *b, const struct budget_tunables *t)
 {
-	return t->bytes_per_second > 0 && b->tokens <= 0;
+	return t->bytes_per_second > 0 ? b->tokens <= 0 : b->turn < 1;
 }
 
 void budget_settle(struct budget *b, const struct budget_tunables *t, double taken, double used)

@@ -7,6 +7,9 @@
  * one larger than the bucket is possible, and the rate holds on average.  What it was
  * taken for is an estimate; budget_settle() puts the true figure in its place.
  *
+ * Without a limit on bytes a share below 1 is one of the intervals in which orders are taken, and in these of
+ * the orders in flight.
+ *
  * A clock that jumps back gives nothing, one that jumps ahead no more than a full bucket.
  */
 #ifndef DECIDE_BUDGET_H
@@ -29,6 +32,8 @@ struct budget {
 	double tokens;			/* bytes; below 0: debt */
 	uint64_t last_ns;
 	uint32_t under_way;
+	double share;			/* of the last refill */
+	double turn;			/* without a limit on bytes: from 1 on orders are taken */
 };
 
 /* A full bucket. */

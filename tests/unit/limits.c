@@ -109,6 +109,67 @@ static void slower_user_io_slows_moves(void **state)
 	assert_near(b.share, 1, 0);
 }
 
+/* There is always something to move: after learn_after intervals moves pause until one has been heard without. */
+static void moves_pause_to_hear_what_is_normal(void **state)
+{
+	struct brake_tunables t;
+	struct brake b;
+
+	(void)state;
+	tunable_defaults(&brake_tunable_table, &t);
+	brake_init(&b);
+	for (uint64_t i = 0; i < t.learn_after; i++) {
+		assert_false(b.listens);
+		brake_step(&b, &t, 500, t.min_ops - 1, true);	/* says nothing */
+		assert_near(brake_step(&b, &t, 500, 100, true), 1, 0);
+	}
+	assert_true(b.listens);
+	brake_step(&b, &t, 500, 100, true);		/* an order has not ended yet */
+	brake_step(&b, &t, 100, t.min_ops - 1, false);
+	assert_true(b.listens);
+	brake_step(&b, &t, 100, 100, false);
+	assert_false(b.listens);
+	assert_near(b.base_us, 100, 0);
+	for (uint64_t i = 0; i < t.relearn_after; i++) {
+		assert_false(b.listens);
+		brake_step(&b, &t, 100, 100, true);
+	}
+	assert_true(b.listens);
+}
+
+/* Without a limit on bytes: at a share of 1/4 every fourth interval, and then a quarter of the orders. */
+static void the_share_holds_without_a_rate(void **state)
+{
+	struct budget_tunables t = { .bytes_per_second = 0, .burst_seconds = 1, .in_flight = 8 };
+	struct budget b;
+	uint32_t taken = 0, turns = 0;
+
+	(void)state;
+	budget_init(&b, &t, 0);
+	for (uint64_t i = 1; i <= 400; i++) {
+		uint32_t before = taken;
+
+		budget_refill(&b, &t, i * SECOND / 10, 0.25);
+		assert_true(budget_is_spent(&b, &t) == (b.turn < 1));
+		while (budget_take(&b, &t, 1e9))
+			taken++;
+		for (uint32_t n = before; n < taken; n++)
+			budget_settle(&b, &t, 1e9, 1e9);
+		turns += taken > before;
+	}
+	assert_in_range(turns, 99, 102);
+	assert_int_equal(taken, 2 * turns);
+	/* Full again: each interval all, as before; idle time cannot save up more. */
+	for (uint64_t i = 401; i <= 410; i++) {
+		budget_refill(&b, &t, i * SECOND / 10, 4);
+		for (uint32_t n = 0; n < 8; n++)
+			assert_true(budget_take(&b, &t, 1e9));
+		assert_false(budget_take(&b, &t, 1e9));
+		for (uint32_t n = 0; n < 8; n++)
+			budget_settle(&b, &t, 1e9, 1e9);
+	}
+}
+
 static void brake_tunables_change_the_outcome(void **state)
 {
 	struct brake_tunables t;
@@ -136,6 +197,13 @@ static void brake_tunables_change_the_outcome(void **state)
 	t.smoothing = 0.5;
 	brake_step(&b, &t, 200, 100, false);
 	assert_near(b.base_us, 150, 1e-9);
+	t.relearn_after = 1;
+	brake_step(&b, &t, 100, 100, true);
+	assert_true(b.listens);
+	brake_init(&b);
+	t.learn_after = 1;
+	brake_step(&b, &t, 100, 100, true);
+	assert_true(b.listens);
 }
 
 /* 1 TB rated for 0.1 drive writes per day: 100 GB saved up at first, then 1.157 MB a second. */
@@ -253,6 +321,8 @@ int main(void)
 		cmocka_unit_test(a_clock_that_jumps_gives_no_flood),
 		cmocka_unit_test(budget_tunables_change_the_outcome),
 		cmocka_unit_test(slower_user_io_slows_moves),
+		cmocka_unit_test(moves_pause_to_hear_what_is_normal),
+		cmocka_unit_test(the_share_holds_without_a_rate),
 		cmocka_unit_test(brake_tunables_change_the_outcome),
 		cmocka_unit_test(endurance_is_a_hard_limit),
 		cmocka_unit_test(endurance_hears_the_drive),

@@ -348,18 +348,81 @@ static void the_drives_count_outlives_a_kill(void **state)
 	sim_remove(s);
 }
 
-/* Moves that slow the users down tenfold are slowed down themselves. */
-static void the_brake_holds_moves_back(void **state)
+/* Ticks until the fast tier is half empty, where users wait for @slow_ns whenever an order is under way. */
+static uint64_t ticks_for_room(double slow_ns, double rate, double *base, uint64_t *braked)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t ticks = 0;
+
+	s->delay = 1;
+	s->slow_ns = slow_ns;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.idle.boost = 1;
+	s->c.tuning.watermark.high = 0.5;
+	s->c.tuning.watermark.low = 0.1;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = rate, .burst_seconds = 0.5, .in_flight = 4 };
+	/* Full from the first tick on: there is always something to move. */
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_open(s);
+	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
+		for (int i = 0; i < 64; i++)
+			sim_access(s, prng_below(&s->prng, BLOCKS), false);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*base = s->e.brake.base_us;
+	*braked = s->e.brake.braked;
+	sim_remove(s);
+	return ticks;
+}
+
+/* Moves that slow the users down tenfold are slowed down themselves, whether bandwidth has a limit or not. */
+static void the_brake_holds_moves_back(void **state)
+{
+	(void)state;
+	for (int limited = 0; limited < 2; limited++) {
+		double base, rate = limited ? 1e6 : 0;
+		uint64_t braked, held, free = ticks_for_room(100e3, rate, &base, &braked);
+
+		assert_int_equal(braked, 0);
+		held = ticks_for_room(1e6, rate, &base, &braked);
+		print_message("%s: %llu ticks, %llu under the brake (%llu times, base %.0f us)\n",
+			      limited ? "1 MB a second" : "no limit", (unsigned long long)free, (unsigned long long)held,
+			      (unsigned long long)braked, base);
+		/* Learnt although there was always something to move. */
+		assert_near(base, 100, 1);
+		assert_true(braked > 5);
+		assert_true(held > 2 * free);
+		assert_true(held < 5000);
+	}
+}
+
+/* Nobody is about: what is to be moved goes faster, by idle.boost. */
+static void idle_time_is_used(void **state)
+{
+	double moved[2];
 
 	(void)state;
-	s->delay = 1;
-	s->slow_ns = 1e6;
-	sim_open(s);
-	sim_hotspot(s, 40000, 4096, 0.8, 0.5);
-	assert_true(s->e.brake.braked > 0);
-	sim_remove(s);
+	for (int boosted = 0; boosted < 2; boosted++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.tuning.idle.boost = boosted ? 4 : 1;
+		s->c.tuning.watermark.high = 0.5;
+		s->c.tuning.watermark.low = 0.1;
+		for (int t = 0; t < 2; t++)
+			s->c.budget[t].bytes_per_second = 2e5;
+		for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+			volume_write(&s->v, b * 7 % BLOCKS);
+		sim_open(s);
+		for (int i = 0; i < 300; i++)
+			assert_int_equal(sim_tick(s), 0);
+		moved[boosted] = (double)s->e.stats.written_bytes[1];
+		sim_remove(s);
+	}
+	print_message("%.1f MB, %.1f with the boost\n", moved[0] / 1e6, moved[1] / 1e6);
+	assert_true(moved[0] > 0);
+	assert_true(moved[1] > 2 * moved[0]);
 }
 
 /* Uniform reads gain nothing from moves: fewer than 1 % of the data comes up in ten passes. */
@@ -606,6 +669,7 @@ int main(void)
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_drives_count_outlives_a_kill),
 		cmocka_unit_test(the_brake_holds_moves_back),
+		cmocka_unit_test(idle_time_is_used),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(all_hot_stops_moves),
 		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
