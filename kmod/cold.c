@@ -4,9 +4,9 @@
  * map() asks the drive for the cluster's sectors at once. When they are there, their
  * CRC is checked and they are decoded, into the reader's page where that is possible:
  * by the softirq behind the drive's interrupt, if that is a matter of microseconds and
- * no other is at it on this CPU, else by a worker, which is woken only then. So no
- * submitter decompresses, many reads at once are spread over the CPUs, and a lone one
- * costs no switch to a worker and back.
+ * no other cold read of the volume is under way, else by a worker, which is woken only
+ * then. So no submitter decompresses, many reads at once are spread over the CPUs, and a
+ * lone one costs no switch to a worker and back.
  *
  * Whatever is out of the ordinary goes the deferred way (defer.c, unpack.c): several
  * blocks, reads in order, an index that must be read, no memory right now, and every failure.
@@ -57,6 +57,8 @@ static DEFINE_PER_CPU(struct lone, lones);
 
 static void cold_end(struct tr_cold *cold)
 {
+	bio_uninit(&cold->bio);
+	atomic_dec(&cold->tr->cold_reads);
 	if (cold->stored) {
 		atomic64_sub(MOST_BYTES, &cold->tr->memory);
 		kmem_cache_free(sectors, cold->stored);
@@ -165,7 +167,6 @@ static void keep(struct tr_cold *cold)
 static void deliver(struct tr_cold *cold)
 {
 	keep(cold);
-	bio_uninit(&cold->bio);
 	cold_end(cold);
 }
 
@@ -180,7 +181,6 @@ static void cold_fn(struct work_struct *work)
 		bio_endio(bio);		/* leaves the epoch */
 		return;
 	}
-	bio_uninit(&cold->bio);
 	cold_end(cold);
 	tr_io_end(tr_io_of(bio), BLK_STS_OK);
 	tr_defer(tr, bio);
@@ -210,7 +210,7 @@ static bool goes_alone(struct tr_cold *cold)
 {
 	struct lone *lone;
 
-	if (in_task() || !is_quick(cold, codec_of(cold)))
+	if (in_task() || atomic_read(&cold->tr->cold_reads) > 1 || !is_quick(cold, codec_of(cold)))
 		return false;
 	lone = this_cpu_ptr(&lones);
 	if (cmpxchg(&lone->cold, NULL, cold))
@@ -296,8 +296,8 @@ void tr_cold_send(struct tr_cold *cold)
 
 	bio_init(&cold->bio, tier->bdev, &cold->vec, 1,
 		 REQ_OP_READ | (cold->to->bi_opf & (REQ_SYNC | REQ_PRIO | REQ_NOWAIT)));
+	atomic_inc(&cold->tr->cold_reads);
 	if (cold->entry || !add_sectors(cold, tier)) {
-		/* The index is given back where one may sleep. */
 		if (!cold->entry)
 			cold->bio.bi_status = BLK_STS_RESOURCE;
 		queue_work(cold->tr->cold_wq, &cold->work);

@@ -316,14 +316,13 @@ static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct
 		.record_seq = READ_ONCE(tr->journal.next_record), .nr_blocks = tr_bits_count(s->into),
 		.codec = ask->codec, .level = ask->level, .shift = ask->shift,
 	};
-	err = tr_codec_level(area->codec, ask->codec, ask->level);
-	if (!err)
-		err = tr_pack_start(build, area->image, area->image_bytes, tr->super.volume_uuid);
+	err = tr_pack_start(build, area->image, area->image_bytes, tr->super.volume_uuid);
 	while (!err && (nr = gather(s, ask, &at, 1u << ask->shift, block))) {
 		began = ktime_get_ns();
 		err = tr_pack_add(build, block, nr, contents(area, block, nr),
 				  tr_codec_ops(ask->codec), area->codec);
 		result->cpu_nanoseconds += ktime_get_ns() - began;
+		tr_work_gently(tr);	/* by now somebody may wait */
 		tr_give_way();
 	}
 	if (!err)
@@ -407,11 +406,17 @@ static int write_pack(struct terrace *tr, struct tr_order_state *s, const struct
 int tr_order_pack(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask,
 		  struct tr_order_area *area, struct terrace_result *result)
 {
-	int err;
+	/* Cleaning is waited for, and others may wait for its room with a turn of their own. */
+	bool turns = s->move.chunk == TR_ANY_CHUNK && ask->codec != TERRACE_CODEC_NONE;
+	int err = tr_codec_level(area->codec, ask->codec, ask->level);	/* may wait for memory */
 
-	down(&tr->packing_turns);
+	if (err)
+		return err;
+	if (turns)
+		down(&tr->packing_turns);
 	err = build_pack(tr, s, ask, area, result);
-	up(&tr->packing_turns);
+	if (turns)
+		up(&tr->packing_turns);
 	/* What lies loose on a shelf is packed for room: it stays there when that gains little. */
 	if (!err && s->loose && result->raw * 2 > area->build.head.nr_blocks)
 		err = -E2BIG;

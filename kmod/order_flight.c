@@ -7,11 +7,12 @@
  * snapshot which tiers it will read and write. It waits until all of them have
  * room, and then counts at all of them: so none keeps a tier's room while it
  * waits for another's, and whoever counts does its I/O and compresses, waits for
- * no other order, and leaves. A limit that is lowered takes nothing away from
- * those in flight.
+ * no other order but its turn to compress, and leaves. A limit that is lowered
+ * takes nothing away from those in flight.
  *
- * As many compress at once as there are CPUs, in the order in which they come. More
- * would share the CPUs, get ready together, and leave the drive idle until then.
+ * As many compress at once as there were CPUs at the volume's start, in the order in
+ * which they come. More would share the CPUs, get ready together, and leave the drive
+ * idle until then. Who has the turn waits for nothing but the CPU.
  */
 #include <linux/cpumask.h>
 #include <linux/slab.h>

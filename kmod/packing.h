@@ -68,7 +68,7 @@ struct tr_unpacker {
 	u64 read_bytes, decode_ns;
 };
 
-/* Keeps it in the promotion cache, unless the blocks have left the pack. Sleeps. */
+/* Keeps it in the promotion cache, unless the blocks have left the pack. In a softirq as well. */
 void tr_unpack_keep(struct terrace *tr, const struct tr_pack_ref *ref, const u16 *block, u32 nr,
 		    bool plain, const void *data, u32 bytes);
 /* A block to the beginning of @bio. */

@@ -106,7 +106,8 @@ bool tr_promotion_peek(struct terrace *tr, u64 id, u32 block);
 void tr_cached_put(struct terrace *tr, struct tr_cached *entry);
 const void *tr_cached_data(const struct tr_cached *entry);
 /* Keeps a copy, if it can. Whoever calls it looks then whether the blocks are
- * still live in the pack, and forgets them if not. Sleeps.
+ * still live in the pack, and forgets them if not. In a softirq as well: there nothing
+ * is kept while there is more than there may be, since much might have to go.
  */
 bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, bool plain,
 		       const void *data, u32 bytes);

@@ -321,8 +321,9 @@ bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, boo
 	unsigned long flags;
 	bool kept;
 
-	tr_promotion_fit(tr);
-	if (need > most / 8)
+	if (in_task())
+		tr_promotion_fit(tr);
+	if (need > most / 8 || size(cache) > most)
 		return false;
 	turn(cache);
 	entry = cached_new(id, data, bytes, block, nr);

@@ -566,6 +566,7 @@ struct terrace {
 	struct tr_tunes tunes;
 
 	struct workqueue_struct *io_wq;		/* deferred bios; may load pages */
+	atomic_t cold_reads;			/* sent, and not yet decoded (cold.c) */
 	struct workqueue_struct *cold_wq;	/* decoding of what cold.c has read; waits for nothing */
 	struct workqueue_struct *commit_wq;	/* ordered: commits */
 	struct workqueue_struct *checkpoint_wq;	/* others wait for checkpoints: not theirs */
@@ -581,7 +582,7 @@ struct terrace {
 	u64 scrub_until;		/* then scrubs may read again (order_scrub.c) … */
 	u32 scrub_mb;			/* … by this limit */
 	wait_queue_head_t flight_wait;
-	struct semaphore packing_turns;	/* as many compress at once as there are CPUs */
+	struct semaphore packing_turns;	/* of orders that compress */
 	struct list_head order_areas;	/* idle */
 	struct work_struct checkpoint_work;
 	struct work_struct janitor_work;

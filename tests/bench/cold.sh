@@ -4,7 +4,7 @@
 # bench: mode=vtime memory=3G timeout=600 plugin=profile
 #
 # pread() of 4 KiB blocks that lie in packs of LZ4 in clusters of 4 KiB, indexes known,
-# no promotion cache, on RAM disks; less what a pread() of the RAM disk takes. A
+# without promotion cache and with, on a drive model and on RAM disks; less what a pread() of the RAM disk takes. A
 # plugin counts from outside (profile/plugin.c), kallsyms says whose code it was.
 # $OUT/cold.txt gets all functions.
 # shellcheck disable=SC2034,SC2119
@@ -27,11 +27,11 @@ profile() {
 		awk '$2 == "-" { name = $3; next } { sum[substr($1, 1, 1) < "8" ? "program" : name] += $2 } END { for (f in sum) print f, sum[f] }' > "$2"
 }
 
-# packs DRIVE: a volume whose cold blocks lie there
+# packs DRIVE FILE [CACHE_MB]: a volume whose cold blocks lie there
 packs() {
 	VOL_DRIVES=(/dev/ram/fast "$1")
 	vol_format
-	vol_up stream_kb=0 cache_mb=0
+	vol_up stream_kb=0 cache_mb="${3:-0}"
 	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --size=$((REGIONS * 4))m --bs=64k --iodepth=4 --rw=write --end_fsync=1 \
 		--refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096 > /dev/null
 	from_ram orders /dev/terrace/vol sweep 0 $REGIONS append tier_down=1 codec=lz4 > /dev/null
@@ -56,7 +56,11 @@ load_drive
 mkdrive slow qlc 512 lbs=4096 powercut=off cache=off
 packs /dev/mapper/slow cold-drive.txt
 rmdrive slow
+mkdrive slow qlc 512 lbs=4096 powercut=off cache=off
+packs /dev/mapper/slow cold-kept.txt 64
+rmdrive slow
 bar "cold 4 KiB pread(): CPU above a pread() of the drive (qlc)" "$(sum cold-drive.txt)" ns 12000
+bar "… and kept in a promotion cache of 64 MiB" "$(sum cold-kept.txt)" ns 12000
 
 # Who reads a RAM disk does not sleep, so here a cold read pays for the sleep as well.
 mkram slow 512
