@@ -255,6 +255,15 @@ static bool is_closed(struct tr_tier *tier, u32 chunk)
 	return closed;
 }
 
+/* Written here, as an owner block? Beside these lie users' data, which may look like one: a copy of
+ * another place's, or volume's.
+ */
+static bool is_ours(struct terrace *tr, const struct terrace_owners_disk *disk, u64 place)
+{
+	return le64_to_cpu(disk->place) == place &&
+	       !memcmp(disk->volume_uuid, tr->super.volume_uuid, TERRACE_UUID_BYTES);
+}
+
 static void scrub_owners(struct terrace *tr, struct tr_order *order, struct tr_tier *tier, void *buf)
 {
 	u64 first = order->ask.region << TERRACE_CHUNK_SHIFT, place;
@@ -273,9 +282,11 @@ static void scrub_owners(struct terrace *tr, struct tr_order *order, struct tr_t
 		tr_flight_leave(tr, BIT(tier->number));
 		result->read_bytes[tier->number] += n * TERRACE_BLOCK_BYTES;
 		for (k = 0; k < n; k++) {
+			void *block = buf + k * TERRACE_BLOCK_BYTES;
+
 			place = tr_place(tier->number, first + at + k);
-			if (tr_owners_decode(buf + k * TERRACE_BLOCK_BYTES, &head, place,
-					     tr->super.volume_uuid) == -EBADMSG && !result->unreadable++)
+			if (tr_owners_decode(block, &head, place, tr->super.volume_uuid) == -EBADMSG &&
+			    is_ours(tr, block, place) && !result->unreadable++)
 				result->bad_block = first + at + k;
 		}
 		tr_give_way();

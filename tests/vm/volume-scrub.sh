@@ -169,8 +169,16 @@ hopes "... and nothing is lost by it" reads 5120 2048
 vol_down
 vol_check
 
-# a shelf without a table, as stops leave it: its owner blocks are looked at
+# a shelf without a table, as stops leave it: its owner blocks are looked at; what users wrote that looks like one,
+# of another volume and of another place, is none that is damaged
+magic=$(sed -n 's/^#define TERRACE_OWNER_MAGIC[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' "$TERRACE_TREE/uapi/terrace_format.h")
 vol_format
+uuid=$(/usr/bin/python3 -ISc 'import re, sys; print(re.search(r"([0-9a-f-]{36})", sys.stdin.read())[1])' <<< "$(terracectl dump super "${VOL_DRIVES[@]}")")
+/usr/bin/python3 -ISc '
+import os, struct, sys, uuid
+data = os.open(sys.argv[1], os.O_WRONLY)
+for at, owner in (256, b"another volume.."), (512, uuid.UUID(sys.argv[3]).bytes):
+    os.pwrite(data, struct.pack("<II16sQ", int(sys.argv[2], 0), 0, owner, 77), at * 4096)' $DATA "$magic" "$uuid"
 vol_up stream_kb=256 scrub_mb=0
 dd if=$DATA of="$VOL" bs=1M count=12 oflag=direct status=none
 vol_down
@@ -183,12 +191,12 @@ import os, struct, sys
 drive = os.open(sys.argv[1], os.O_RDWR)
 for at in range(0, 64 << 20, 4096):
     block = os.pread(drive, 4096, at)
-    if len(block) == 4096 and struct.unpack_from("<I", block)[0] == int(sys.argv[2], 0):
+    if len(block) == 4096 and struct.unpack_from("<I", block)[0] == int(sys.argv[2], 0) and block[8:24] != b"another volume.." and block[24] != 77:
         os.pwrite(drive, block[:50] + bytes([block[50] ^ 1]) + block[51:], at)
         os.fsync(drive)
         break
 else:
-    sys.exit("no owner block")' "${VOL_DRIVES[1]}" "$(sed -n 's/^#define TERRACE_OWNER_MAGIC[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' "$TERRACE_TREE/uapi/terrace_format.h")"
+    sys.exit("no owner block")' "${VOL_DRIVES[1]}" "$magic"
 vol_up scrub_mb=0
 order 0 scrub tier_down=1
 hopes "an owner block that is damaged" ends partly EIO 1
