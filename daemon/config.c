@@ -228,6 +228,11 @@ static const char *set_dead_wait(struct settings *s, const char *text)
 	return set_number(&s->dead_wait_ms, text, 10, 3600000, "is not a whole number from 10 to 3600000");
 }
 
+static const char *set_scrub(struct settings *s, const char *text)
+{
+	return set_number(&s->scrub_days, text, 0, 3650, "is not a whole number from 0 to 3650");
+}
+
 /* In the order of FILE_PROFILE_*, "generic" last. */
 static const char *const profile_names[CONFIG_PROFILES] = { "rocksdb", "leveldb", "cassandra", "generic" };
 
@@ -266,7 +271,7 @@ static const struct key {
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
 	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
 	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
-	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs },
+	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs }, { "scrub_days", set_scrub },
 };
 
 /* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
@@ -461,6 +466,7 @@ static void settings_defaults(struct settings *s)
 	s->bottom_share = 0.1;
 	s->database_logs = true;
 	s->dead_wait_ms = 2000;
+	s->scrub_days = 30;
 }
 
 void config_defaults(struct config *c)

@@ -55,6 +55,7 @@ struct settings {
 	bool ban_dead;		/* blocks of dead files are not promoted ... */
 	bool trim_dead;		/* ... and trimmed, ... */
 	bool ignore_compactions;	/* what they read is not heated */
+	uint32_t scrub_days;	/* between two scrubs of a volume; 0: none */
 	uint32_t dead_wait_ms;	/* ... so long after */
 	bool cold_streams;	/* what compactions of cold tables write goes past the fast tier ... */
 	double cold_share;	/* ... if no larger share of what they read is hot, ... */

@@ -38,6 +38,7 @@ struct port_tier {
 	bool full;		/* a home, whose drive has no room inside: nothing more goes there */
 	bool missing;
 	bool avoided;		/* to be left: the tunable avoid_tiers */
+	uint64_t io_errors;	/* requests that its drive has failed, since the activation */
 };
 
 /* Counters run since the volume was activated. */

@@ -208,6 +208,8 @@ static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64
 	out->missing = !strcmp(line, "yes");
 	if (out->kind == TERRACE_KIND_SHELVES)
 		number(d, WORD("free_shelves"), &out->free_shelves);
+	if (!err)
+		number(d, WORD("io_errors"), &out->io_errors);	/* older modules do not count */
 	if (out->kind == TERRACE_KIND_HOME && !number(d, WORD("physical_limit"), &limit) &&
 	    !number(d, WORD("physical_used"), &used))
 		out->full = limit && used * 1000 >= limit * HOME_FULL_PERMILLE;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define FAILING_QUIET_NS 30000000000ull	/* without an error: the next is news again */
 #define REPAY_SLOTS	65536u
 #define REPAY_RATE	(1.0 / 16)
 #define WORK_TICKS	8	/* between calls of warmth_work() */
@@ -193,6 +194,10 @@ static int open_parts(struct engine *e)
 	if (err)
 		engine_log(e, ENGINE_WARNING, "%s/wear cannot be used (%s): endurance starts with nothing saved up",
 			   e->c.directory, strerror(-err));
+	err = scrub_load(e);
+	if (err)
+		engine_log(e, ENGINE_WARNING, "%s/scrub cannot be used (%s): the next scrub is in %u days",
+			   e->c.directory, strerror(-err), e->c.scrub_days);
 	return 0;
 }
 
@@ -227,8 +232,10 @@ int engine_open(struct engine *e, const struct engine_config *c, struct port *po
 
 void engine_close(struct engine *e)
 {
-	if (e->book.summary && e->state.nr_tiers)
+	if (e->book.summary && e->state.nr_tiers) {
 		keep_save(e, true);
+		scrub_save(e);
+	}
 	warmth_close(&e->warmth);
 	book_exit(&e->book);
 	for (int i = 0; i < 6; i++)
@@ -438,6 +445,22 @@ static void upkeep(struct engine *e)
 	e->save_error = err;
 }
 
+/* A tier whose drive begins to fail requests; the kernel tells it by the same rule. */
+static void tell_failing(struct engine *e)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		const struct port_tier *tier = &e->state.tier[t];
+		uint64_t last = e->failing_ns[t];
+
+		if (tier->io_errors <= e->before.tier[t].io_errors)
+			continue;
+		e->failing_ns[t] = e->now_ns;
+		if (!last || e->now_ns - last >= FAILING_QUIET_NS)
+			engine_log(e, ENGINE_ERROR, "tier %u (%s) begins to fail: its drive has failed %llu requests so far",
+				   t, tier->class, (unsigned long long)tier->io_errors);
+	}
+}
+
 static int look(struct engine *e)
 {
 	int err = e->port->ops->state(e->port, &e->state);
@@ -468,6 +491,9 @@ int engine_tick(struct engine *e, uint64_t now_ns)
 	if (!err && !e->idle_because)
 		move(e);
 	sent = orders_send(e);
+	if (!err)
+		scrub_tick(e);
+	tell_failing(e);
 	upkeep(e);
 	e->before = e->state;
 	e->last_ns = now_ns;

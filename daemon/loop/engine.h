@@ -12,6 +12,7 @@
  *	loose.c		what lies loose on shelves is packed, when that disturbs nobody
  *	gains.c		samples of what goes down: is packing worth it, and with which codec
  *	orders.c	orders under way, what came of them
+ *	scrub.c		every few days all that is on slow tiers is read and verified
  *	explain.c	the last decisions, for people
  *	keep.c		what has to survive a restart, beside the heat
  *
@@ -63,6 +64,7 @@ struct engine_config {
 	double pin_share;		/* of the fast tier, for tails of tables; 0: none are kept */
 	bool evaluate;			/* decide and explain, order nothing */
 	bool claim;			/* keep the kernel's janitor out */
+	uint32_t scrub_days;		/* between two scrubs of the volume; 0: none */
 	uint64_t seed;
 	engine_log_fn log;
 	void *log_ctx;
@@ -116,6 +118,21 @@ struct gain_wait {
 	struct codec_sample gain;
 	uint64_t asked_ns;
 	uint32_t goes_down;
+};
+
+/* A pass, the last or the one under way. */
+struct scrub {
+	uint64_t began_s, ended_s;	/* wall clock; 0: not yet */
+	uint64_t passes;		/* that have ended */
+	bool going;
+	uint32_t tier;			/* 0: at regions; else at shelves of this one ... */
+	uint64_t next;			/* ... this is the next */
+	uint64_t regions, tables, read_bytes;
+	uint64_t unreadable, damaged, bad_tables;	/* blocks; regions that lose nothing yet; shelves */
+	uint64_t cookie, cookies;	/* of the order under way, 0: none; the last */
+	uint64_t again_ns, saved_ns;
+	uint32_t told;
+	int save_error;
 };
 
 struct engine_stats {
@@ -210,6 +227,10 @@ struct engine {
 	uint32_t gains_waiting;
 	uint64_t sampling;		/* reads for samples that may not have been counted yet */
 	struct codec_sample gain;	/* what packing gained, learnt from results */
+
+	struct scrub scrub;
+	uint64_t wall_s;		/* seconds since 1970, set by who ticks; 0: not known, no scrubs */
+	uint64_t failing_ns[TERRACE_MAX_RESULT_TIERS];	/* when its drive last failed a request; 0: never */
 
 	bool claimed;
 	int claim_error;		/* as last told */
@@ -351,6 +372,13 @@ struct decision *explain_find(struct engine *e, uint64_t number);
 /* One line of text, as `explain` and the debug log show it. */
 void explain_text(const struct decision *d, char *line, size_t bytes);
 const char *why_name(enum why why);
+
+/* What there is of `scrub` in the state directory.  0 or -errno. */
+int scrub_load(struct engine *e);
+void scrub_save(struct engine *e);
+void scrub_tick(struct engine *e);
+/* False: it is of no scrub. */
+bool scrub_ended(struct engine *e, const struct terrace_result *r);
 
 int keep_load(struct engine *e);
 /* @ends: no more will be spent until the next start. */

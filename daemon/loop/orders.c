@@ -591,7 +591,7 @@ int orders_collect(struct engine *e)
 	do {
 		got = e->port->ops->results(e->port, r, 64);
 		for (int i = 0; i < got; i++) {
-			struct order *o = order_of(e, r[i].cookie);
+			struct order *o = scrub_ended(e, &r[i]) ? NULL : order_of(e, r[i].cookie);
 
 			if (o)
 				ended(e, o, &r[i]);

@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "service/service.h"
@@ -47,6 +48,7 @@ void driver_config(const struct service *s, const char *name, const char *direct
 		.rule = settings->rule, .cache_blocks = settings->cache_blocks, .fill = settings->fill,
 		.pin_share = settings->pin_tails ? settings->pin_share : 0,
 		.evaluate = settings->evaluate, .claim = settings->claim, .seed = seed(),
+		.scrub_days = settings->scrub_days,
 		.log = from_engine,
 	};
 	memcpy(out->budget, settings->budget, sizeof(out->budget));
@@ -211,6 +213,7 @@ void drivers_tick(struct service *s)
 
 		if (!d->port)
 			continue;
+		d->engine.wall_s = (uint64_t)time(NULL);
 		err = engine_tick(&d->engine, service_now_ns());
 		if (d->follow)
 			follow_tick(d->follow, &d->engine);

@@ -209,6 +209,9 @@ static struct json_object *tiers_json(const struct engine *e)
 		text(o, "class", e->state.tier[t].class);
 		number(o, "used_blocks", e->state.tier[t].used_blocks);
 		number(o, "blocks", e->state.tier[t].blocks);
+		number(o, "io_errors", e->state.tier[t].io_errors);
+		if (e->failing_ns[t])
+			real(o, "seconds_since_io_error", (double)(e->now_ns - e->failing_ns[t]) * 1e-9);
 		number(o, "read_by_moves_bytes", e->stats.read_bytes[t]);
 		number(o, "written_by_moves_bytes", e->stats.written_bytes[t]);
 		if (e->c.endurance[t].drive_writes_per_day > 0) {
@@ -237,6 +240,25 @@ static struct json_object *growth_json(const struct driver *d)
 	return o;
 }
 
+static struct json_object *scrub_json(const struct engine *e)
+{
+	struct json_object *o = json_object_new_object();
+	const struct scrub *s = &e->scrub;
+
+	number(o, "days", e->c.scrub_days);
+	flag(o, "under_way", s->going);
+	number(o, "passes", s->passes);
+	number(o, "began_unix_seconds", s->going || s->passes ? s->began_s : 0);
+	number(o, "ended_unix_seconds", s->ended_s);
+	number(o, "regions", s->regions);
+	number(o, "tables", s->tables);
+	number(o, "read_bytes", s->read_bytes);
+	number(o, "unreadable_blocks", s->unreadable);
+	number(o, "damaged_regions", s->damaged);
+	number(o, "bad_tables", s->bad_tables);
+	return o;
+}
+
 static struct json_object *volume_json(const struct driver *d)
 {
 	const struct engine *e = &d->engine;
@@ -256,6 +278,7 @@ static struct json_object *volume_json(const struct driver *d)
 	json_object_object_add(o, "heat", heat_json(d));
 	json_object_object_add(o, "tiers", tiers_json(e));
 	json_object_object_add(o, "growth", growth_json(d));
+	json_object_object_add(o, "scrub", scrub_json(e));
 	if (d->follow) {
 		struct json_object *files = json_object_new_object();
 
@@ -411,6 +434,7 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "ban_dead", c->ban_dead);
 	flag(o, "trim_dead", c->trim_dead);
 	number(o, "dead_wait_ms", c->dead_wait_ms);
+	number(o, "scrub_days", c->scrub_days);
 	flag(o, "ignore_compactions", c->ignore_compactions);
 	flag(o, "inherit_heat", c->inherit_heat);
 	flag(o, "cold_streams", c->cold_streams);

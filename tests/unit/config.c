@@ -66,7 +66,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\n");
+		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -94,6 +94,7 @@ static void every_key_is_heard(void **state)
 	assert_false(c.policy.database_logs);
 	assert_true(c.policy.pin_share > 0.19 && c.policy.tail_share < 0.11);
 	assert_int_equal(c.policy.dead_wait_ms, 70);
+	assert_int_equal(c.policy.scrub_days, 12);
 	assert_int_equal(c.policy.tuning.choose.candidates, 3);
 	assert_null(config_of(&c, "any"));	/* drive_all = no */
 }
@@ -146,6 +147,7 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[policy]\nsense = x\n", "is none of auto");
 	refuses("[policy]\nfiles = some\n", "is neither yes nor no");
 	refuses("[policy]\npin_share = 1.5\n", "is not a number from 0 to 1");
+	refuses("[policy]\nscrub_days = 3651\n", "2: scrub_days = 3651: is not a whole number from 0 to 3650");
 	refuses("[policy]\ndead_wait_ms = 9\n", "2: dead_wait_ms = 9: is not a whole number from 10 to 3600000");
 	refuses("[policy]\nfill = 2\n", "is not a number from 0 to 1");
 	refuses("[volume a]\ndrive = yes\n[policy]\nheat = lru\n", "4: heat = lru: comes too late");

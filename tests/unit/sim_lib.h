@@ -56,6 +56,9 @@ struct sim {
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
 	uint32_t submits, most_queued;
 	uint32_t clustered, warmed, unwarmed;	/* orders of several blocks in a cluster; see sim_see_warm() */
+	uint32_t scrubs, table_scrubs, most_scrubs;	/* of regions, of shelves; so many at once */
+	uint64_t bad_region, damaged_region, busy_region;	/* of what scrubs find; 0: none; the last once */
+	uint64_t io_errors;	/* of the slow tier */
 	char log[8192];
 };
 
@@ -95,6 +98,7 @@ static int sim_state(struct port *port, struct port_state *out)
 		.blocks = s->v.blocks, .free_shelves = 10,
 	};
 	snprintf(out->tier[1].class, sizeof(out->tier[1].class), "%s", s->slow_class);
+	out->tier[1].io_errors = s->io_errors;
 	if (s->deep) {
 		out->nr_tiers = 3;
 		out->tier[2] = out->tier[1];
@@ -335,6 +339,30 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	r->packed_bytes = r->written_bytes[low];
 }
 
+static void sim_scrub(struct sim *s, const struct terrace_move *m, struct terrace_result *r)
+{
+	uint32_t at_once = 0;
+
+	for (uint32_t k = 0; k < s->queued; k++)
+		at_once += s->queue[k].mode == TERRACE_MOVE_SCRUB;
+	if (at_once > s->most_scrubs)
+		s->most_scrubs = at_once;
+	*(m->tier_down ? &s->table_scrubs : &s->scrubs) += 1;
+	if (m->tier_down || !m->region || (m->region != s->bad_region && m->region != s->damaged_region &&
+					   m->region != s->busy_region)) {
+		r->read_bytes[1] = 4096;
+		return;
+	}
+	r->status = m->region == s->busy_region ? TERRACE_RESULT_FAILED : TERRACE_RESULT_PARTLY;
+	r->error = m->region == s->busy_region ? -EBUSY : -EIO;
+	if (m->region == s->busy_region)
+		s->busy_region = 0;
+	if (m->region != s->bad_region)
+		return;
+	r->unreadable = 3;
+	r->bad_block = m->region * REGION_BLOCKS + 1;
+}
+
 static int sim_results(struct port *port, struct terrace_result *out, uint32_t most)
 {
 	struct sim *s = sim_of(port);
@@ -350,7 +378,9 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 			.cookie = s->queue[n].cookie, .region = s->queue[n].region, .mode = s->queue[n].mode,
 			.status = TERRACE_RESULT_DONE, .bad_block = ~0ull,
 		};
-		if (s->top && !s->queue[n].tier_up && s->v.fast_used >= s->top && s->queue[n].mode == TERRACE_MOVE_RAISE) {
+		if (s->queue[n].mode == TERRACE_MOVE_SCRUB)
+			sim_scrub(s, &s->queue[n], &out[n]);
+		else if (s->top && !s->queue[n].tier_up && s->v.fast_used >= s->top && s->queue[n].mode == TERRACE_MOVE_RAISE) {
 			s->to_full++;
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
