@@ -25,7 +25,7 @@ bring() {
 		# no label yet: it is still to come
 		cmp -s -n 8192 "$image" /dev/zero && continue
 		name=${image##*/} name=${name%.img}
-		mkdrive "$name" ram $(($(stat -c %s "$image") >> 20)) lbs=4096 group=pc seed=$RANDOM
+		mkdrive "$name" ram $(($(stat -c %s "$image") >> 20)) lbs=4096 group=pc seed="$RANDOM"
 		while read -r first nr; do
 			from_ram dd if="$image" of="/dev/mapper/$name" bs=1M skip="$first" seek="$first" count="$nr" oflag=direct status=none
 		done < "${image%.img}.used"
