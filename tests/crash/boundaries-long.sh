@@ -14,6 +14,7 @@
 
 SEED=${SEED:-1}
 LIMIT=${LIMIT:-2400}
+LEAST=${LEAST:-$((LIMIT / 20))}	# fewer is a failure
 OPS=${OPS:-append merge raise drop clean janitor discard checkpoint wrap recovery resize grow}
 LAYOUTS=${LAYOUTS:-shared sync apart torn}
 . "$TERRACE_TREE/tests/crash/operations.bash"
@@ -65,5 +66,6 @@ each() {
 }
 
 in_turn
-[ "$cuts" -gt 0 ] || die "no cut in $LIMIT seconds"
+[ "$cuts" -ge "$LEAST" ] || die "only $cuts cuts in $LIMIT seconds"
+for op in $OPS; do [ "${COUNT[$op]:-0}" -gt 0 ] || die "$op: not one cut"; done
 pass "$cuts cuts at flushes and FUA writes"

@@ -13,6 +13,7 @@
 
 SEED=${SEED:-1}
 LIMIT=${LIMIT:-2400}
+LEAST=${LEAST:-$((LIMIT / 20))}	# fewer is a failure
 OPS=${OPS:-checkpoint resize grow append merge raise drop clean janitor discard wrap recovery stop}
 KINDS=${KINDS:-write flush}
 LAYOUTS=${LAYOUTS:-shared sync apart torn}
@@ -63,5 +64,6 @@ each() {
 }
 
 in_turn
-[ "$failures" -gt 0 ] || die "no failure in $LIMIT seconds"
+[ "$failures" -ge "$LEAST" ] || die "only $failures failures in $LIMIT seconds"
+for op in $OPS; do [ "${COUNT[$op]:-0}" -gt 0 ] || die "$op: not one failure"; done
 pass "$failures failed writes and flushes"
