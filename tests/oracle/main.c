@@ -17,11 +17,12 @@
  * run:	--ops N (per thread), --seconds N, --threads N, --depth N, --seed N
  *	--max-kb N of one I/O, --min-discard-kb N, --max-discard-kb N, --stream-ops N writes in a row
  *	--first BLOCK, --blocks N: where; --hot PCT of it to the first sixteenth
- *	--overlap PCT may overlap others under way; --nospc-ok
+ *	--overlap PCT may overlap others under way; --nospc-ok; --eio-ok: go on
  *	--marks FILE: what begins and ends is written there as well, see mark.h
  *	--weights write=40,fua=4,read=30,discard=4,zero=2,flush=6,stream=1
  * verify: --touched: only what a run touched, and one in --sample N of the rest
- *	--keep: leave the ledger as it is
+ *	--keep: leave the ledger as it is; --eio FILE: blocks that give EIO go there,
+ *	in runs, FIRST NR on a line
  * both: --limit N violations printed
  * cuts: power cuts on drive models until --cuts or --seconds, see cuts.c
  *
@@ -249,7 +250,7 @@ static const struct option longs[] = {
 	{ "seconds", 1, NULL, 't' }, { "threads", 1, NULL, 'j' }, { "depth", 1, NULL, 'q' }, { "blocks", 1, NULL, 'b' },
 	{ "first", 1, NULL, 'f' }, { "max-kb", 1, NULL, 'm' }, { "max-discard-kb", 1, NULL, 'D' }, { "min-discard-kb", 1, NULL, 'i' }, { "stream-ops", 1, NULL, 'S' },
 	{ "hot", 1, NULL, 'h' }, { "overlap", 1, NULL, 'o' }, { "weights", 1, NULL, 'w' }, { "limit", 1, NULL, 'L' },
-	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
+	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "eio-ok", 0, NULL, 'O' }, { "eio", 1, NULL, 'E' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
 	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' },
 	{ "cuts", 1, NULL, 'P' }, { "suspend", 0, NULL, 'u' }, { "marks", 1, NULL, 'M' },
 	{ "touched", 0, NULL, 'T' }, { "keep", 0, NULL, 'K' }, { "help", 0, NULL, '?' }, { }
@@ -279,6 +280,8 @@ static void set_option(struct options *o, int key, const char *name)
 	case 'L': o->limit = number(name, optarg, 1000000); break;
 	case 'e': o->sample = number(name, optarg, 1000000); break;
 	case 'N': o->nospc_ok = true; break;
+	case 'O': o->eio_ok = true; break;
+	case 'E': o->eio = optarg; break;
 	case 'C': mode_given = true; break;
 	case 'X': o->crash = mode_given = true; break;
 	case 'V': cut.volume = optarg; break;

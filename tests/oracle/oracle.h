@@ -28,6 +28,8 @@ struct options {
 	uint32_t overlap;		/* percent of operations that may overlap others under way */
 	uint32_t weight[NR_KINDS];
 	bool nospc_ok;			/* ENOSPC is an answer */
+	bool eio_ok;			/* run: goes on after I/O errors; each such write may have come or not */
+	const char *eio;		/* verify: the blocks that cannot be read go there, and are not wrong */
 	bool quiet;			/* only what is wrong is printed */
 	bool crash, touched, keep;	/* verify */
 	uint32_t sample;		/* verify: of the untouched blocks, one in so many */

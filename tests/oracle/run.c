@@ -57,7 +57,7 @@ struct run {
 	time_t until;
 	bool stop;
 	int error;			/* first errno of a failed operation */
-	uint64_t count[NR_KINDS], blocks[NR_KINDS], nospc, broken;
+	uint64_t count[NR_KINDS], blocks[NR_KINDS], nospc, eio, broken;
 };
 
 static uint64_t random_bits(struct worker *w)
@@ -107,6 +107,10 @@ static void failed(struct run *r, struct request *q, int error)
 {
 	if (error == ENOSPC && r->o->nospc_ok) {
 		r->nospc++;
+		return;
+	}
+	if (error == EIO && r->o->eio_ok) {
+		r->eio++;
 		return;
 	}
 	if (!r->error) {
@@ -438,6 +442,8 @@ static void report(struct run *r)
 			printf(" %s=%llu/%llu", kind_names[k], (unsigned long long)r->count[k], (unsigned long long)r->blocks[k]);
 	if (r->nospc)
 		printf(" nospc=%llu", (unsigned long long)r->nospc);
+	if (r->eio)
+		printf(" eio=%llu", (unsigned long long)r->eio);
 	printf("%s\n", r->broken ? " BROKEN" : r->error ? " (stopped by an error)" : "");
 }
 

@@ -23,7 +23,9 @@ struct pass {
 	char *data;
 	int marks;
 	struct mark seen;		/* a run of blocks, not yet written */
-	uint64_t checked, wrong, changed;
+	FILE *eio;
+	uint32_t eio_first, eio_nr;	/* a run of blocks that cannot be read, not yet written */
+	uint64_t checked, wrong, changed, unread;
 };
 
 static void wrong(struct pass *p, const char *what)
@@ -61,12 +63,48 @@ static void check_block(struct pass *p, uint32_t block, const void *data)
 	see(p, block, value);
 }
 
+static void end_unread(struct pass *p)
+{
+	if (p->eio_nr)
+		fprintf(p->eio, "%u %u\n", p->eio_first, p->eio_nr);
+	p->eio_nr = 0;
+}
+
+static void note_unread(struct pass *p, uint32_t block)
+{
+	if (p->eio_nr && p->eio_first + p->eio_nr != block)
+		end_unread(p);
+	if (!p->eio_nr)
+		p->eio_first = block;
+	p->eio_nr++;
+	p->unread++;
+}
+
+/* An I/O fails as a whole: which of its blocks is it? */
+static void check_each(struct pass *p, uint32_t first, uint32_t count)
+{
+	for (; count; first++, count--) {
+		ssize_t got = pread(p->device.fd, p->data, STAMP_BLOCK, (off_t)first * STAMP_BLOCK);
+
+		if (got < 0 && errno == EIO)
+			note_unread(p, first);
+		else if (got != STAMP_BLOCK)
+			trouble("block %u cannot be read: %s", first, got < 0 ? strerror(errno) : "short read");
+		else
+			check_block(p, first, p->data);
+	}
+}
+
 static void check_run(struct pass *p, uint32_t first, uint32_t count)
 {
 	ssize_t got = pread(p->device.fd, p->data, count * (size_t)STAMP_BLOCK, (off_t)first * STAMP_BLOCK);
 	char text[120];
 	uint32_t k;
 
+	if (got < 0 && errno == EIO && p->eio) {
+		check_each(p, first, count);
+		return;
+	}
 	if (got != (ssize_t)(count * (size_t)STAMP_BLOCK)) {
 		snprintf(text, sizeof(text), "blocks %u+%u cannot be read: %s", first, count, got < 0 ? strerror(errno) : "short read");
 		wrong(p, text);
@@ -91,6 +129,9 @@ int verify(const struct options *o, struct ledger *l)
 	device_open(&p.device, o->device, false);
 	if (p.device.bytes / STAMP_BLOCK < end)
 		trouble("%s is smaller than the ledger's %u blocks", o->device, end);
+	p.eio = o->eio ? fopen(o->eio, "w") : NULL;
+	if (o->eio && !p.eio)
+		trouble("%s: %s", o->eio, strerror(errno));
 	p.marks = mark_open(o, l);
 	p.data = io_buffer(PIECE * (size_t)STAMP_BLOCK);
 	for (block = 0; block < end; block += n) {
@@ -102,11 +143,14 @@ int verify(const struct options *o, struct ledger *l)
 			n = 1;
 	}
 	end_seen(&p);
+	end_unread(&p);
+	if (p.eio && fclose(p.eio))
+		trouble("%s: %s", o->eio, strerror(errno));
 	mark_close(p.marks);
 	free(p.data);
 	close(p.device.fd);
 	if (!o->quiet || p.wrong)
-		printf("oracle: %s: %llu blocks checked, %llu wrong\n", o->crash ? "after a crash" : "after a clean stop",
-		       (unsigned long long)p.checked, (unsigned long long)p.wrong);
+		printf("oracle: %s: %llu blocks checked, %llu wrong, %llu unread\n", o->crash ? "after a crash" : "after a clean stop",
+		       (unsigned long long)p.checked, (unsigned long long)p.wrong, (unsigned long long)p.unread);
 	return p.wrong ? EXIT_BROKEN : EXIT_GOOD;
 }

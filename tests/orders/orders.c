@@ -9,6 +9,7 @@
  *	orders DEVICE given FILE
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
+ *	orders DEVICE only TIER
  *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
  *	orders DEVICE bad
  *	orders DEVICE abi
@@ -29,6 +30,7 @@
  * that lies in FILE, which is mapped, and prints "taken" or the error.
  * sweep gives the same order to COUNT regions in batches and prints the sums
  * and how long all of it took.
+ * only prints, one run on a line, the blocks that are lost with that tier.
  * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to the
  * first REGIONS, at most 256, and prints how they ended; executed are those that
  * found something to do. bad
@@ -327,6 +329,50 @@ static int do_show(struct volume *v, int argc, char **argv)
 	return 0;
 }
 
+/* The blocks that a volume without tier @argv[0] has not: one line for each run of them, FIRST NR. */
+static int do_only(struct volume *v, int argc, char **argv)
+{
+	struct terrace_region all, on;
+	struct terrace_regions ask = { .region_bytes = sizeof(all) };
+	uint64_t first = 0, nr = 0, block = 0;
+	unsigned int tier, k;
+
+	if (argc != 1)
+		usage();
+	tier = strtoul(argv[0], NULL, 0);
+	for (;; ask.first++) {
+		ask.nr = 1;
+		ask.flags = ask.tier = 0;
+		ask.regions = (uintptr_t)&all;
+		if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask)) {
+			if (errno == ERANGE)
+				break;
+			die("REGIONS");
+		}
+		ask.flags = TERRACE_REGIONS_TIER;
+		ask.tier = tier;
+		ask.regions = (uintptr_t)&on;
+		if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask) || all.status || on.status)
+			die("REGIONS of a tier");
+		for (k = 0; k < TERRACE_REGION_WORDS * 64; k++, block++) {
+			uint64_t bit = 1ull << k % 64;
+			bool here = on.fast[k / 64] & bit, packed_here = on.packed[k / 64] & bit;
+			bool elsewhere = (all.present[k / 64] & bit && !here) || (all.packed[k / 64] & bit && !packed_here);
+
+			if ((here || packed_here) && !elsewhere) {
+				first = nr++ ? first : block;
+				continue;
+			}
+			if (nr)
+				printf("%llu %llu\n", (unsigned long long)first, (unsigned long long)nr);
+			nr = 0;
+		}
+	}
+	if (nr)
+		printf("%llu %llu\n", (unsigned long long)first, (unsigned long long)nr);
+	return 0;
+}
+
 /* ---- malformed ------------------------------------------------------------------ */
 
 static int refused(struct volume *v, const char *what, const struct terrace_move *move)
@@ -403,6 +449,8 @@ int main(int argc, char **argv)
 		return do_given(&v, argv[3]);
 	if (!strcmp(argv[2], "sweep"))
 		return do_sweep(&v, argc - 3, argv + 3);
+	if (!strcmp(argv[2], "only"))
+		return do_only(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "show"))
 		return do_show(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "random"))
