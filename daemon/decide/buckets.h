@@ -9,9 +9,9 @@
  * precise one looks up every fast block.
  *
  * What is lost: which of the popular blocks are on the fast tier, and how
- * popular.  The popular ones are taken as fast first (promotion puts them
- * there), each with the coldness of a middling popular block; popular and
- * pinned are one.
+ * popular.  The caller takes off those that it knows to be below; the others are
+ * taken as fast (promotion puts them there), each with the coldness of a middling
+ * popular block; popular and pinned are one.
  */
 #ifndef DECIDE_BUCKETS_H
 #define DECIDE_BUCKETS_H

@@ -33,8 +33,9 @@ static double merge_share(const struct region_view *r, double debt)
 static double rewrites_per_block(const struct region_view *r, const struct msc_tunables *t,
 				 double pinned, enum move_mode *mode)
 {
-	double overwritten = r->packed_blocks > 0 ? r->garbage_blocks / r->packed_blocks : 0;
-	double rewrites = msc_merge_cost(r->packed_blocks / region_fast_blocks(r), overwritten, pinned) - 1;
+	double leaving = region_fast_blocks(r) * (1 - pinned);
+	double read = r->packed_blocks / leaving, written = (r->packed_blocks - r->garbage_blocks) / leaving;
+	double rewrites = read + written * t->wear_price;
 	double share = merge_share(r, t->append_debt);
 
 	*mode = MOVE_MERGE;
@@ -53,8 +54,8 @@ void msc_score(const struct region_view *r, const struct msc_tunables *t, struct
 	*out = (struct msc){ .score = MSC_SKIP, .mode = MOVE_APPEND };
 	if (fast <= 0 || r->pinned_blocks >= region_fast_blocks(r))
 		return;
-	cost = rewrites_per_block(r, t, r->pinned_blocks / fast, &out->mode) + r->dirty_blocks / fast;
-	cost *= r->dirty_blocks ? t->wear_price : 0;
+	cost = rewrites_per_block(r, t, r->pinned_blocks / fast, &out->mode) + t->wear_price * r->dirty_blocks / fast;
+	cost *= r->dirty_blocks > 0;
 	out->benefit = r->coldness;
 	out->cost = cost > t->min_cost ? cost : t->min_cost;
 	out->score = out->benefit / out->cost;

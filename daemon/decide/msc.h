@@ -15,12 +15,14 @@
  *
  * A region with p = 1 or without fast blocks is not a candidate (score < 0).
  *
- * Terrace's additions, each neutral at its default in the formula above:
+ * Terrace's additions; with append_debt 0 and a wear price of 1 the formula above holds:
  *  - append: a demotion may add a pack instead of rewriting them.  It costs the
  *    byte itself plus a debt: its share of the merge it brings nearer.  That merge
  *    costs what is left of it.  The cheaper of the two counts; with all packs used
  *    only merge remains.  A debt of 0 is the formula above.
- *  - wear price: multiplies the cost, so a worn or dear tier moves less.
+ *  - wear price: of what is written, not of what is read: F + price * (F (1 - o) + 1), p left out.
+ *    The dearer writing to the tier below, the more a region with much garbage is worth against one
+ *    with fewer packs that are all alive.
  *  - clean slots: only the dirty ones are written; with none, nothing is.
  */
 #ifndef DECIDE_MSC_H

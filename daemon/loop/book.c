@@ -21,9 +21,10 @@ int book_init(struct book *b, uint64_t regions, bool aged)
 	b->used_tick = calloc(regions, sizeof(*b->used_tick));
 	b->listed_at = calloc(regions, sizeof(*b->listed_at));
 	b->left_loose = calloc(regions, sizeof(*b->left_loose));
+	b->hot_below = calloc(regions, sizeof(*b->hot_below));
 	b->fast = calloc(regions, sizeof(*b->fast));
 	b->masks = calloc(BOOK_MASKS, sizeof(*b->masks));
-	if (b->summary && b->used_tick && b->listed_at && b->left_loose && b->fast && b->masks)
+	if (b->summary && b->used_tick && b->listed_at && b->left_loose && b->hot_below && b->fast && b->masks)
 		return 0;
 	book_exit(b);
 	return -ENOMEM;
@@ -35,6 +36,7 @@ void book_exit(struct book *b)
 	free(b->used_tick);
 	free(b->listed_at);
 	free(b->left_loose);
+	free(b->hot_below);
 	free(b->fast);
 	free(b->masks);
 	memset(b, 0, sizeof(*b));
@@ -78,6 +80,7 @@ int book_tick(struct book *b, struct port *port)
 
 	b->tick++;
 	b->lookups = 0;
+	b->looks = 0;
 	if (left > b->regions)
 		left = b->regions;
 	while (left) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The book of regions: what is known of each without asking, which have blocks on the
- * fast tier, when each was last used.  22 bytes a region and 4 more for those with fast blocks.
+ * fast tier, when each was last used.  24 bytes a region and 4 more for those with fast blocks.
  *
  * Summaries are estimates (uapi/terrace.h): a scan goes round them a bit each tick, and a region
  * is looked at anew after an order.  Before an order is built, the exact state is asked for.
@@ -30,6 +30,8 @@ struct book {
 	uint32_t *used_tick;
 	uint32_t *listed_at;	/* in fast[], + 1 */
 	uint16_t *left_loose;	/* so many loose blocks were not worth packing */
+	uint16_t *hot_below;	/* so many hot blocks were not fast, when that was last looked at */
+	uint32_t looks;		/* closer ones, this tick: see demote.c */
 	uint32_t *fast;		/* regions with fast blocks, in no order */
 	uint32_t fast_count;
 	uint64_t mapped;	/* blocks that hold something */

@@ -14,6 +14,7 @@
 
 #define ATTEMPTS	64	/* choices a tick */
 #define VAIN_TICKS	256	/* in a row without a choice, some fifteen seconds, before hot blocks go down */
+#define LOOKS		32	/* at regions that seem to be all hot, a tick */
 #define PRESSED		8	/* regions a tick, at most */
 #define TELL_NS		600000000000ull	/* between messages about that */
 
@@ -54,19 +55,37 @@ static void take_away(struct upmask *from, const struct upmask *what)
 		from->bits[w] &= ~what->bits[w];
 }
 
-/* What the region's heat is worth: where some of its blocks are banned they have to be looked at one by one. */
+/* By each block: which of the hot ones are fast, and not banned.  The others are remembered for estimates. */
+static bool look_closer(struct engine *e, struct region_view *view)
+{
+	struct upmask fast, slow, banned;
+	struct warmth_region warm;
+
+	if (book_masks(e->port, view->region, &fast, &slow) ||
+	    warmth_look(&e->warmth, view->region, false, &warm) < 0)
+		return false;
+	e->book.hot_below[view->region] = (uint16_t)common(&warm.hot, &slow);
+	tails_mask(e->banned, view->region, &banned);
+	take_away(&warm.hot, &banned);
+	approximate_view(view, &e->c.tuning.buckets, common(&warm.hot, &fast));
+	return true;
+}
+
+/*
+ * What the region's heat is worth.  The source knows how many hot blocks a region has, not which of them are fast: of
+ * those that were not when it was last looked at (promotions may be held back) nothing is pinned.  Where all
+ * that is fast seems to be hot, or some of it is banned, blocks are looked at one by one.
+ */
 static void estimate_heat(struct engine *e, struct region_view *view)
 {
-	struct warmth_region warm;
 	struct upmask banned;
 
 	tails_mask(e->banned, view->region, &banned);
-	if (!upmask_count(&banned) || warmth_look(&e->warmth, view->region, false, &warm) < 0) {
-		warmth_estimate(&e->warmth, view);
+	if (upmask_count(&banned) && look_closer(e, view))
 		return;
-	}
-	take_away(&warm.hot, &banned);
-	approximate_view(view, &e->c.tuning.buckets, upmask_count(&warm.hot));
+	warmth_estimate(&e->warmth, view, e->book.hot_below[view->region]);
+	if (view->pinned_blocks >= region_fast_blocks(view) && e->book.looks++ < LOOKS)
+		look_closer(e, view);
 }
 
 static bool view_region(void *ctx, uint64_t index, struct region_view *view)
@@ -135,6 +154,7 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		err = warmth_look(&e->warmth, c->view.region, false, &warm);
 	if (err < 0)
 		return err;
+	e->book.hot_below[c->view.region] = (uint16_t)common(&warm.hot, &in.packed);
 	if (!e->presses) {
 		in.hot = warm.hot;
 		tails_mask(e->tails, c->view.region, &in.pins);

@@ -294,7 +294,7 @@ void warmth_settle(struct warmth *w)
 		w->errors += ralt_flush(w->ralt) != 0;
 }
 
-void warmth_estimate(struct warmth *w, struct region_view *view)
+void warmth_estimate(struct warmth *w, struct region_view *view, uint32_t below)
 {
 	uint32_t popular = 0;
 
@@ -306,7 +306,7 @@ void warmth_estimate(struct warmth *w, struct region_view *view)
 	else
 		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
 			popular += warmth_hot(w, view->region * REGION_BLOCKS + i);
-	approximate_view(view, &w->tuning->buckets, popular);
+	approximate_view(view, &w->tuning->buckets, popular > below ? popular - below : 0);
 }
 
 void warmth_work(struct warmth *w, double fill, struct prng *prng)

@@ -69,8 +69,8 @@ bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat 
 /* What was passed on is to be seen by whole regions at once, not when the next accesses are written out. */
 void warmth_settle(struct warmth *w);
 
-/* Fills in what approximate MSC wants to know, in constant time where the source can. */
-void warmth_estimate(struct warmth *w, struct region_view *view);
+/* Fills in what approximate MSC wants to know, in constant time where the source can.  @below: hot blocks that are not fast. */
+void warmth_estimate(struct warmth *w, struct region_view *view, uint32_t below);
 
 /* Between accesses: merges, a new mapping.  @fill: share of the fast tier filled by score. */
 void warmth_work(struct warmth *w, double fill, struct prng *prng);

@@ -151,10 +151,36 @@ static void wear_price_lowers_the_score(void **state)
 	struct msc m;
 
 	(void)state;
+	/* read 2 / 0.5, written 2 * 0.75 / 0.5 and the block itself */
 	t.wear_price = 2;
 	msc_score(&r, &t, &m);
-	assert_near(m.score, 0.125, 1e-12);
+	assert_near(m.cost, 4 + 2 * (3 + 1), 1e-12);
+	assert_near(m.score, 2.0 / 12, 1e-12);
 	assert_table_is_sound(&msc_tunable_table, &t);
+}
+
+/*
+ * 10 cold fast blocks above 40 blocks of packs of which half is garbage, or above 25 all alive: 4 + 2 + 1 = 7 or
+ * 2.5 + 2.5 + 1 = 6 a block; writing at four times the price 4 + 4 * (2 + 1) = 16 or 2.5 + 4 * (2.5 + 1) = 16.5.
+ */
+static void dear_writes_prefer_garbage(void **state)
+{
+	struct msc_tunables t = no_debt();
+	struct region_view garbage = { .dirty_blocks = 10, .coldness = 10, .packed_blocks = 40, .garbage_blocks = 20, .packs = 4 };
+	struct region_view alive = { .dirty_blocks = 10, .coldness = 10, .packed_blocks = 25, .packs = 4 };
+	struct msc g, a;
+
+	(void)state;
+	msc_score(&garbage, &t, &g);
+	msc_score(&alive, &t, &a);
+	assert_near(g.cost, 7, 1e-12);
+	assert_near(a.cost, 6, 1e-12);
+	t.wear_price = 4;
+	msc_score(&garbage, &t, &g);
+	msc_score(&alive, &t, &a);
+	assert_near(g.cost, 16, 1e-12);
+	assert_near(a.cost, 16.5, 1e-12);
+	assert_true(g.score > a.score);
 }
 
 /* (fast - hot) / (fast + packed) = (10 - 4) / (10 + 20) = 0.2 */
@@ -217,6 +243,7 @@ int main(void)
 		cmocka_unit_test(p_of_1_and_no_fast_blocks_are_skipped),
 		cmocka_unit_test(clean_slots_cost_nothing),
 		cmocka_unit_test(wear_price_lowers_the_score),
+		cmocka_unit_test(dear_writes_prefer_garbage),
 		cmocka_unit_test(hotrap_by_hand),
 		cmocka_unit_test(buckets_count_popular_blocks),
 	};
