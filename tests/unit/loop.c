@@ -758,88 +758,6 @@ static void filling_stays_below_the_marks(void **state)
 	sim_remove(s);
 }
 
-/*
- * Regions 0-3 hold 200 cold fast blocks each, and 250 hot ones below that cannot come up; the others 200 fast ones of which
- * half is hot.  What lies below pins nothing: room is made where nothing hot goes.
- */
-static void hot_blocks_below_pin_nothing(void **state)
-{
-	(void)state;
-	for (int heat = 0; heat < HEAT_LRU; heat++) {
-		struct sim *s = sim_create(16 * 1024, 16 * 200);
-		uint32_t left = 0, hot_left = 0;
-
-		s->c.heat = (enum heat_kind)heat;
-		s->c.tuning.governor.epoch_ops = 1000000000;
-		s->c.tuning.admit.skew = 1000;		/* nothing comes up */
-		s->c.tuning.admit.uniform = 0;
-		s->c.tuning.msc.append_debt = 0.01;
-		s->c.tuning.ralt.buffer_records = 256;
-		s->c.tuning.tracker.tracked_share = 0.2;
-		s->c.tuning.watermark.high = 1;
-		s->c.tuning.watermark.low = 0.8;
-		sim_open(s);
-		for (uint64_t i = 0; i < 16 * 200; i++)
-			sim_access(s, i / 200 * 1024 + i % 200, true);
-		for (int i = 0; i < 60000; i++) {
-			uint64_t n = prng_below(&s->prng, 4 * 250 + 12 * 100);
-			uint64_t block = n < 1000 ? n / 250 * 1024 + 500 + n % 250 : (4 + (n - 1000) / 100) * 1024 + (n - 1000) % 100;
-
-			sim_access(s, block, false);
-			if (i % 64 == 63)
-				assert_int_equal(sim_tick(s), 0);
-		}
-		s->e.c.tuning.watermark.high = 0.95;
-		quiet(s, 30);
-		for (uint64_t i = 0; i < 16 * 200; i++) {
-			left += i / 200 < 4 && s->v.place[i / 200 * 1024 + i % 200] != PLACE_PACKED;
-			hot_left += i / 200 >= 4 && i % 200 < 100 && s->v.place[i / 200 * 1024 + i % 200] != PLACE_PACKED;
-		}
-		print_message("%s: %u of 800 cold blocks left beside hot ones below, %u of 1200 hot ones\n",
-			      heat_kind_name(heat), left, hot_left);
-		assert_true((double)s->v.fast_used < 0.9 * 16 * 200);
-		assert_true(left < 400);
-		assert_int_equal(s->e.stats.pressed, 0);
-		sim_remove(s);
-	}
-}
-
-/* Of 64 regions that differ in their packs alone: how often one with much garbage is chosen. */
-static double chosen_for_garbage(double saved)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-	uint32_t nr = 0, garbage = 0;
-
-	s->c.evaluate = true;
-	s->c.endurance[1].drive_writes_per_day = 1;
-	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
-		volume_write(&s->v, b / 128 * 1024 + b % 128);
-	for (uint32_t r = 0; r < 64; r++) {
-		s->v.region[r].packs = 4;
-		s->v.region[r].packed = r % 2 ? 340 : 512;
-		s->v.region[r].garbage = r % 2 ? 0 : 512;
-	}
-	sim_open(s);
-	s->e.endurance[1].saved = saved * s->e.endurance[1].capacity;
-	quiet(s, 50);
-	for (; nr < s->e.decisions && nr < ENGINE_DECISIONS; nr++)
-		garbage += s->e.decision[nr].region % 2 == 0;
-	assert_true(nr > 20);
-	sim_remove(s);
-	return (double)garbage / nr;
-}
-
-/* The less may still be written to the drive below, the more counts how much of its packs a region's merge writes again. */
-static void wear_changes_the_choice(void **state)
-{
-	double rested = chosen_for_garbage(1), worn = chosen_for_garbage(0.05);
-
-	(void)state;
-	print_message("with garbage: %.2f of the choices, %.2f where writing is dear\n", rested, worn);
-	assert_true(rested < 0.1);
-	assert_true(worn > 0.9);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -874,8 +792,6 @@ int main(void)
 		cmocka_unit_test(every_source_and_rule_works),
 		cmocka_unit_test(room_is_made_where_all_is_hot),
 		cmocka_unit_test(filling_stays_below_the_marks),
-		cmocka_unit_test(hot_blocks_below_pin_nothing),
-		cmocka_unit_test(wear_changes_the_choice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
