@@ -43,6 +43,8 @@ double brake_step(struct brake *b, const struct brake_tunables *t, double latenc
 
 	if (judged && !moving)
 		learn(b, t, latency_us);
+	else if (!moving)
+		b->listens = false;		/* nobody is there to be heard, or slowed down */
 	if (judged && moving && ++b->unheard >= (b->base_us > 0 ? t->relearn_after : t->learn_after))
 		b->listens = true;
 	if (judged && moving && b->base_us > 0 && latency_us > t->floor_us &&
