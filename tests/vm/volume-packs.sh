@@ -73,6 +73,17 @@ says packs 2
 says down 8
 says dropped 8
 state 0 0 1024 2
+# four at most: who would make a fifth merges
+most=0
+for k in 3 4 5 6; do
+	change $((100 + k)) 1
+	order 0 append tier_down=1 codec=lz4 shift=2
+	packs=$(word packs)
+	[ "$packs" -le 4 ] || die "a region has $packs packs"
+	[ "$packs" -le $most ] || most=$packs
+done
+check_eq "the most packs that the region had" "$most" 4
+same "after packs on packs"
 order 0 merge tier_down=1 codec=zstd shift=2 up=40-50
 says packs 1
 says up 11
