@@ -251,30 +251,6 @@ static int parse_tiers(struct tr_args *args, struct dm_target *ti, struct dm_arg
 	return err;
 }
 
-/* Has one of them been put back as it once was? */
-static int check_stamps(const struct tr_args *args, struct dm_target *ti)
-{
-	const struct tr_arg_device *device;
-	struct tr_stamps stamps = {};
-	u32 k;
-
-	for (k = 0; k <= args->nr_tiers; k++) {
-		device = k < args->nr_tiers ? &args->tier[k] : &args->meta;
-		if (device->dev)
-			tr_stamps_add(&stamps, &device->label);
-	}
-	for (k = 0; k <= args->nr_tiers; k++) {
-		device = k < args->nr_tiers ? &args->tier[k] : &args->meta;
-		if (!device->dev || !tr_stamp_is_old(&stamps, &device->label))
-			continue;
-		DMERR("%s, %s of the volume, is as it was in activation %llu, and was in use in activation %llu: an older copy of it",
-		      device->dev->name, k < args->nr_tiers ? "a tier" : "the metadata device",
-		      device->label.stamp, stamps.last[tr_stamp_slot(&device->label)]);
-		return fail(ti, "Device is an older copy: the volume was used after it", -ESTALE);
-	}
-	return 0;
-}
-
 /* The label that says where the metadata are; a device that should be there. */
 static const struct tr_arg_device *meta_holder(const struct tr_args *args, u32 flag)
 {
@@ -363,8 +339,6 @@ int tr_args_parse(struct tr_args *args, struct dm_target *ti, unsigned int argc,
 		err = dm_read_arg(tiers, &as, &args->nr_tiers, &ti->error);
 	if (!err)
 		err = parse_tiers(args, ti, &as);
-	if (!err)
-		err = check_stamps(args, ti);
 	if (!err)
 		err = parse_options(args, ti, &as);
 	if (!err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Labels while the volume works. Three things change them: a tier that grows
- * (resize.c), an activation (stamp.c), and a metadata copy that falls behind.
+ * Labels while the volume works. Two things change them: a tier that grows
+ * (resize.c), and a metadata copy that falls behind.
  *
  * Crash scenario: the mirror's drive fails a write, the volume goes on with
  * the primary alone. Weeks later the primary's drive is away, or its superblock
@@ -66,19 +66,6 @@ static int write_copies(struct tr_labels *labels, struct block_device *bdev, int
 		err = tr_rw(bdev, (use + k) % TERRACE_LABEL_COPIES * TERRACE_BLOCK_SECTORS,
 			    labels->block, TERRACE_BLOCK_BYTES, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 	return err;
-}
-
-int tr_label_read(struct terrace *tr, struct block_device *bdev, struct tr_label *label)
-{
-	struct tr_labels *labels = &tr->labels;
-	int use;
-
-	mutex_lock(&labels->mutex);
-	use = read_copies(labels, bdev);
-	if (use >= 0)
-		*label = labels->copy[use];
-	mutex_unlock(&labels->mutex);
-	return min(use, 0);
 }
 
 int tr_label_change(struct terrace *tr, struct block_device *bdev, u32 tier,

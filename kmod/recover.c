@@ -338,10 +338,8 @@ int tr_open(struct terrace *tr, const char **error)
 	       rec->deal_us, rec->apply_us, tr_writable(tr) ? "" : ", read-only");
 	tr_scan_free(&rec->scan);
 	WRITE_ONCE(tr->pages->ready, true);
-	if (tr_writable(tr)) {
-		tr_labels_stamp(tr);
+	if (tr_writable(tr))
 		tr_labels_agree(tr);
-	}
 	if (tr_writable(tr) && tr_meta_nr_live(tr) < 2 &&
 	    !(tr->super.flags & TERRACE_SUPER_ALONE)) {
 		tr_copies_part(tr);

@@ -432,9 +432,6 @@ struct tr_meta_dev {
 /* Labels while the volume works (label.c). */
 int tr_labels_init(struct terrace *tr);
 void tr_labels_exit(struct terrace *tr);
-int tr_label_read(struct terrace *tr, struct block_device *bdev, struct tr_label *label);
-/* Before anything is written: all labels know of this activation (stamp.c). */
-void tr_labels_stamp(struct terrace *tr);
 /* Both copies of one label, durably. Sleeps; allocates nothing. */
 int tr_label_change(struct terrace *tr, struct block_device *bdev, u32 tier,
 		    void (*change)(struct tr_label *label, const void *arg), const void *arg);

@@ -100,9 +100,7 @@ struct terrace_label_disk {
 	__le64	meta_blocks;			/* 112: 0 where there is no metadata */
 	__u8	name[TERRACE_NAME_BYTES];	/* 120: of the volume, NUL padded */
 	__le64	stale_until[3];			/* 184: metadata copies that are out of date */
-	__le64	stamp;				/* 208: the last activation that this device was to be in */
-	__le64	stamps[TERRACE_MAX_TIERS + 1];	/* 216: … that each tier was in, as this one knows; the metadata device */
-	__u8	unused[3808];			/* 288 */
+	__u8	unused[3888];			/* 208 */
 };						/* 4096 */
 
 /* --- page entry: how a parent names a child page ------------------------- */

@@ -36,9 +36,7 @@ static const char help_text[] =
 "                   block, loose or packed. Slots are lost; every block may be older\n"
 "                   than its last write. Says what is newer than the map, if there\n"
 "                   is one\n"
-"  --accept-older   keep blocks of which only a possibly older value is left. With\n"
-"                   --in-place also a device that was put back as it once was: what\n"
-"                   it holds is taken for the last values, which nothing can prove\n"
+"  --accept-older   keep blocks of which only a possibly older value is left\n"
 "  --size SIZE      of the volume, when no superblock is left to say it\n"
 "  --force          overwrite what NEW_DEVICE holds (never a device in use)\n"
 "  --dry-run        say what is lost, write nothing\n"
@@ -129,21 +127,6 @@ static int refuse_place(const struct repair *rp)
 	return rp->made_up || rp->vol.meta->lazy || rp->vol.meta->stale ? -EINVAL : 0;
 }
 
-/* What it holds are old values, and other blocks' data where slots were used again. */
-static int refuse_old_copies(const struct repair *rp)
-{
-	if (rp->accept_older && rp->in_place)
-		return 0;
-	for (u32 i = 0; i < rp->vol.nr_devices; i++) {
-		if (!volume_has_old_copy(&rp->vol, i, NULL))
-			continue;
-		ctl_error("%s is an older copy of itself, the volume was used with it since: nothing changed; leave it out if the right one is lost, or --in-place --accept-older takes what it holds for the last values",
-			  rp->vol.dev[i].path);
-		return -ESTALE;
-	}
-	return 0;
-}
-
 /* ---- the order of it ------------------------------------------------------------------- */
 
 static void read_all(struct repair *rp)
@@ -176,7 +159,7 @@ static int repair_volume(struct repair *rp, char **paths, int nr)
 	int r;
 
 	volume_open(&rp->vol, paths, nr, mode, &rp->findings);
-	if (choose_super(rp, nr) || refuse_strangers(rp) || refuse_old_copies(rp) || refuse_place(rp))
+	if (choose_super(rp, nr) || refuse_strangers(rp) || refuse_place(rp))
 		return CTL_PROBLEM;
 	read_all(rp);
 	if (rp->rb.alien || rp->map.alien) {

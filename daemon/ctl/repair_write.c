@@ -160,34 +160,19 @@ static bool keep(void *ctx, u64 at)
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
-/* A device that was put back as it once was, and is accepted, was in the last activation. */
-static bool accept_stamp(const struct repair *rp, u32 i, struct tr_label *label)
-{
-	u64 last;
-
-	*label = rp->vol.label[i];
-	if (!rp->accept_older || !volume_has_old_copy(&rp->vol, i, &last))
-		return false;
-	label->stamp = last;
-	label->generation++;
-	return true;
-}
-
 /* A copy of a label that is damaged, or cannot be read, gets what the good one says. */
 static int mend_labels(const struct repair *rp)
 {
 	void *block = ctl_alloc_blocks(1);
-	struct tr_label copy, label;
-	bool changed;
+	struct tr_label copy;
 	int r = 0;
 
 	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
-		changed = accept_stamp(rp, i, &label);
 		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
-			if (!changed && !device_read(&rp->vol.dev[i], k, 1, block) &&
+			if (!device_read(&rp->vol.dev[i], k, 1, block) &&
 			    !tr_label_decode(&copy, block))
 				continue;
-			tr_label_encode(block, &label);
+			tr_label_encode(block, &rp->vol.label[i]);
 			r = device_write(&rp->vol.dev[i], k, 1, block);
 			if (!r)
 				r = device_flush(&rp->vol.dev[i]);

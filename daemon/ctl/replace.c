@@ -217,7 +217,6 @@ static void make_label(struct replace *p, const struct device *dev)
 									      dev->atomic_bytes;
 	label->device_blocks = dev->blocks;
 	label->generation++;
-	label->stamp = 0;	/* an activation comes first, and it is in the next */
 }
 
 static bool confirmed(const struct replace *p)

@@ -259,28 +259,6 @@ bool volume_has_misfit(const struct volume *vol, u32 tier)
 	       label->data_blocks < want->data_blocks;
 }
 
-bool volume_has_old_copy(const struct volume *vol, u32 i, u64 *last)
-{
-	struct tr_stamps stamps = { 0 };
-
-	for (u32 k = 0; k < vol->nr_devices; k++)
-		tr_stamps_add(&stamps, &vol->label[k]);
-	if (last)
-		*last = stamps.last[tr_stamp_slot(&vol->label[i])];
-	return tr_stamp_is_old(&stamps, &vol->label[i]);
-}
-
-static void check_stamps(const struct volume *vol, struct findings *findings)
-{
-	u64 last;
-
-	for (u32 i = 0; i < vol->nr_devices; i++)
-		if (volume_has_old_copy(vol, i, &last))
-			problem(findings, vol->dev[i].path,
-				"is an older copy of itself: as it was in activation %llu, the volume was used with it in activation %llu",
-				vol->label[i].stamp, last);
-}
-
 static void check_tier(const struct volume *vol, u32 nr, struct findings *findings)
 {
 	const struct tr_super_tier *tier = &vol->super->tier[nr];
@@ -312,7 +290,6 @@ static void check_tiers(const struct volume *vol, struct findings *findings)
 {
 	u32 i;
 
-	check_stamps(vol, findings);
 	for (i = 0; i < vol->super->nr_tiers; i++)
 		check_tier(vol, i, findings);
 	for (; i < TERRACE_MAX_TIERS; i++)

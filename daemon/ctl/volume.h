@@ -58,11 +58,6 @@ int volume_read_tier(const struct volume *vol, u32 tier, u64 index, u64 nr, void
 /* The superblock's tier is made of another device than the one that is here: it was replaced, say. */
 bool volume_has_stranger(const struct volume *vol, u32 tier);
 
-/* Device @i was put back as it once was: the others know that the volume was used with it since
- * (kmod/stamp.c). Then *@last is the activation that it was in, if wanted.
- */
-bool volume_has_old_copy(const struct volume *vol, u32 i, u64 *last);
-
 /* The label of the tier's device and the superblock disagree about what it is and how much room it has. */
 bool volume_has_misfit(const struct volume *vol, u32 tier);
 

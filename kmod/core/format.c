@@ -61,9 +61,6 @@ void tr_label_encode(void *block, const struct tr_label *label)
 	memcpy(disk->name, label->name, TERRACE_NAME_BYTES - 1);
 	for (i = 0; i < TR_STALE_NOTES; i++)
 		disk->stale_until[i] = cpu_to_le64(label->stale_until[i]);
-	disk->stamp = cpu_to_le64(label->stamp);
-	for (i = 0; i < TR_STAMPS; i++)
-		disk->stamps[i] = cpu_to_le64(label->stamps[i]);
 	disk->crc = cpu_to_le32(tr_block_crc(disk, sizeof(*disk),
 					     offsetof(struct terrace_label_disk, crc)));
 }
@@ -149,9 +146,6 @@ int tr_label_decode(struct tr_label *label, const void *block)
 	memcpy(label->name, disk->name, TERRACE_NAME_BYTES);
 	for (i = 0; i < TR_STALE_NOTES; i++)
 		label->stale_until[i] = le64_to_cpu(disk->stale_until[i]);
-	label->stamp = le64_to_cpu(disk->stamp);
-	for (i = 0; i < TR_STAMPS; i++)
-		label->stamps[i] = le64_to_cpu(disk->stamps[i]);
 	return label_check(label);
 }
 

@@ -19,7 +19,6 @@
 u32 tr_block_crc(const void *buf, u32 bytes, u32 crc_at);
 
 #define TR_STALE_NOTES	3
-#define TR_STAMPS	(TERRACE_MAX_TIERS + 1)	/* by tier index; the last: the metadata device */
 
 struct tr_label {
 	u32 version;
@@ -42,28 +41,10 @@ struct tr_label {
 	 * to this are not to be believed: the volume went on without them.
 	 */
 	u64 stale_until[TR_STALE_NOTES];
-	/* The last activation that this device was to be in, 0: not yet any; and that
-	 * each device was in, as far as this one knows, see tr_stamps.
-	 */
-	u64 stamp;
-	u64 stamps[TR_STAMPS];
 };
 
 void tr_label_encode(void *block, const struct tr_label *label);
 int tr_label_decode(struct tr_label *label, const void *block);
-
-/* What all labels together know (kmod/stamp.c says why): the last activation that each
- * device was in, and the highest number that was ever begun.
- */
-struct tr_stamps {
-	u64 last[TR_STAMPS];
-	u64 most;
-};
-
-u32 tr_stamp_slot(const struct tr_label *label);
-void tr_stamps_add(struct tr_stamps *stamps, const struct tr_label *label);
-/* Was the volume used with this device after what is on it now? */
-bool tr_stamp_is_old(const struct tr_stamps *stamps, const struct tr_label *label);
 
 /* A parent's entry. block 0 means "no child". */
 struct tr_entry {

@@ -31,9 +31,7 @@ AT(terrace_label_disk, meta_start, 104);
 AT(terrace_label_disk, meta_blocks, 112);
 AT(terrace_label_disk, name, 120);
 AT(terrace_label_disk, stale_until, 184);
-AT(terrace_label_disk, stamp, 208);
-AT(terrace_label_disk, stamps, 216);
-AT(terrace_label_disk, unused, 288);
+AT(terrace_label_disk, unused, 208);
 SIZE(terrace_label_disk, 4096);
 
 AT(terrace_entry_disk, addr, 0);

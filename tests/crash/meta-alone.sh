@@ -35,8 +35,7 @@ dd if=/dev/urandom of="$VOL" bs=4k oflag=direct,dsync seek=10 count=8 status=non
 # the superblock is as old as the first copy's will be, or this shows nothing
 [ "$(vol_get generation)" = "$generation" ] || skip "too slow: a checkpoint came between, after 30 s"
 vol_cut
-# all but its label, which knows that the volume was activated since
-dd if=/dev/shm/fast of=/dev/mapper/fast bs=64k skip=1 seek=1 oflag=direct conv=fsync status=none
+dd if=/dev/shm/fast of=/dev/mapper/fast bs=1M oflag=direct conv=fsync status=none
 
 # the twin is away: what it alone had is gone, but what is written now must stay
 VOL_TABLE=${whole/\/dev\/mapper\/next/missing}

@@ -20,8 +20,6 @@ static const struct tr_label good_label = {
 	.meta_blocks = 4998,
 	.name = "a name",
 	.stale_until = { 5, 1ull << 40, 77 },
-	.stamp = 9,
-	.stamps = { 9, 1ull << 40, 0, 3, 0, 0, 0, 7, 6 },
 };
 
 static const struct tr_super good_super = {

@@ -44,7 +44,7 @@ done
 SUM=$(sum)
 check_eq "content" "$SUM" "$(md5sum < /dev/shm/content)"
 vol_down
-dd if=/dev/shm/old of="${VOL_DRIVES[1]}" bs=64k skip=1 seek=1 oflag=direct status=none	# all but its label
+dd if=/dev/shm/old of="${VOL_DRIVES[1]}" bs=1M oflag=direct status=none
 rm /dev/shm/old
 klog_expect 'metadata copy 1 is stale .*: not used'
 vol_up
