@@ -89,16 +89,20 @@ void tr_array_free(struct terrace *tr, struct tr_array *array)
 /* The allocator keeps some empty slabs of each cache, and takes any that has room. Now the
  * empty ones go, and the fullest are filled first.
  */
-void tr_arrays_trim(void)
+void tr_arrays_shrink(void)
 {
 	u32 k;
 
-	if (atomic_read(&nr_freed) < MANY_FREED)
-		return;
 	atomic_set(&nr_freed, 0);
 	for (k = 0; k < ARRAY_SIZE(class_bytes); k++)
 		kmem_cache_shrink(class_cache[k]);
 	kmem_cache_shrink(region_cache);
+}
+
+void tr_arrays_trim(void)
+{
+	if (atomic_read(&nr_freed) >= MANY_FREED)
+		tr_arrays_shrink();
 }
 
 int tr_region_pool_init(mempool_t *pool, int nr)

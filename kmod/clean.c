@@ -175,7 +175,8 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			tr_unread_note(&bad);
 		if (r && (!err || err == -ENOENT))
 			err = r;
-		if (r != -ENOENT && r != -EIO)	/* which it has counted */
+		/* What could not be read it has counted. */
+		if (r != -ENOENT && (r != -EIO || !one->result.unreadable))
 			tr_order_leaves(order, r);
 		if (!r)			/* nothing written: dead packs were dropped */
 			moved += one->result.packed_bytes / TERRACE_BLOCK_BYTES ?: 1;

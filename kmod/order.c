@@ -294,19 +294,22 @@ static u32 classify_pack(struct tr_order_state *s, const struct tr_pack_ref *ref
  * Cleaning: what is live in packs of one shelf, and nothing else. But a pack of which something cannot
  * be read stays, and the new one comes on top: cleaned one by one, damaged packs would leave a
  * region with as many packs as it can have. So when it has more than it should the newest
- * of the others, which the last cleaning made, goes into the new one as well.
+ * of the others there, which the last cleaning made, goes into the new one as well, unless
+ * cleaning has no room for more than it was promised.
  */
-static void classify_shelf(struct tr_order_state *s, u32 chunk)
+static void classify_shelf(struct terrace *tr, struct tr_order_state *s, u32 chunk)
 {
 	u32 i, k;
 
 	for (k = 0; k < s->nr_refs; k++)
 		if (lies_on(s, &s->ref[k], chunk))
 			classify_pack(s, &s->ref[k], s->into);
-	if (tr_bits_none(s->into) || tr_order_live_packs(s) <= TERRACE_MAX_PACKS)
+	if (tr_bits_none(s->into) || tr_order_live_packs(s) <= TERRACE_MAX_PACKS ||
+	    READ_ONCE(tr->tier[s->move.from].free_shelves) < 2)
 		return;
 	for (k = 0; k < s->nr_refs; k++)
-		if (!lies_on(s, &s->ref[k], chunk) && classify_pack(s, &s->ref[k], s->along))
+		if (tr_place_tier(s->ref[k].place) == s->move.from &&
+		    !lies_on(s, &s->ref[k], chunk) && classify_pack(s, &s->ref[k], s->along))
 			break;
 	for (i = 0; i < TR_LEAF_WORDS; i++)
 		s->into[i] |= s->along[i];
@@ -357,7 +360,7 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 		if (s->loose)
 			classify_loose(s, s->move.chunk);
 		else
-			classify_shelf(s, s->move.chunk);
+			classify_shelf(tr, s, s->move.chunk);
 		return;
 	}
 	s->home = goes_home(tr, ask) ? &tr->tier[ask->tier_down] : NULL;
@@ -585,10 +588,12 @@ static int clean(struct terrace *tr, struct tr_order *order)
 	order->result.down = order->cleaned;
 	if (tr_order_stops(tr, order))
 		return tr_order_stopped(order);
+	if (order->left)
+		return order->left;
 	if (moved == -ENOENT && order->cleaned)
 		return 0;		/* of which another go found nothing any more */
-	if (moved < 0 || order->left)
-		return min_t(s64, moved, 0) ?: order->left;
+	if (moved < 0)
+		return moved;
 	return order->result.unreadable && !order->cleaned ? -EIO : 0;
 }
 

@@ -46,10 +46,12 @@ static inline int tr_order_stopped(struct tr_order *order)
 	return order->again ? -EBUSY : -ECANCELED;
 }
 
-/* A cleaning leaves something behind, for @err. @order: NULL if nobody hears of it. */
+/* A cleaning leaves something behind, for @err. @order: NULL if nobody hears of it.
+ * -EBUSY before all else: who waits shall hear that another go is worth it.
+ */
 static inline void tr_order_leaves(struct tr_order *order, int err)
 {
-	if (order && err && !order->left)
+	if (order && err && (!order->left || err == -EBUSY))
 		order->left = err;
 }
 

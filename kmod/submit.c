@@ -129,12 +129,6 @@ static bool is_limited(const struct terrace *tr, const struct terrace_move *ask)
 	return ask->mode == TERRACE_MOVE_SCRUB && tr_tune(tr, TR_TUNE_SCRUB_MB);
 }
 
-/* By itself: between two of them there may be much to wait for. */
-static bool goes_alone(const struct terrace *tr, const struct terrace_move *ask)
-{
-	return ask->flags & TERRACE_MOVE_IDLE || is_limited(tr, ask);
-}
-
 /* May one within a limit begin? If not a worker comes back for it: when the limit lets, or the one
  * that is at work has ended.
  */
@@ -194,8 +188,9 @@ static bool take_batch(struct tr_control *control, struct tr_order_worker *worke
 	spin_lock(&control->lock);
 	most = clamp(control->nr_orders / at_work(control), 1u, (u32)TR_ORDER_BATCH);
 	list_for_each_entry_safe(order, next, &control->orders, list) {
-		bool alone = goes_alone(control->tr, &order->ask);
 		bool limited = is_limited(control->tr, &order->ask);
+		/* By itself: between two of them there may be much to wait for. */
+		bool alone = limited || order->ask.flags & TERRACE_MOVE_IDLE;
 
 		if (is_taken__f(control, &order->ask) ||
 		    (test_bit(passed_bit(&order->ask), passed) && is_behind__f(control, order)))
@@ -210,9 +205,10 @@ static bool take_batch(struct tr_control *control, struct tr_order_worker *worke
 		if (order->ask.flags & TERRACE_MOVE_IDLE && !idle_may__f(control)) {
 			__set_bit(passed_bit(&order->ask), passed);
 			idle = true;
+			scrubs_wait |= limited;		/* no later one goes first */
 			continue;
 		}
-		worker->scrubs = limited;
+		worker->scrubs |= limited;
 		control->scrubbing |= limited;
 		list_del(&order->list);
 		control->nr_orders--;

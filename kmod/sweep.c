@@ -505,7 +505,7 @@ static int sweep_all(struct sweep *s, struct tr_owner *owner)
 	struct tr_chunk *bits = tr_chunk_get(s->tr, s->tier, s->chunk);
 	int err = 0, named;
 	u32 k, n, nr = 0;
-	bool bad;
+	bool bad = false;
 
 	if (IS_ERR(bits))
 		return PTR_ERR(bits);

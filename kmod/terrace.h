@@ -704,6 +704,7 @@ void tr_reserve_exit(struct terrace *tr);
 int tr_arrays_init(void);
 void tr_arrays_exit(void);
 void tr_arrays_trim(void);	/* once a tick. Sleeps */
+void tr_arrays_shrink(void);	/* at once. Sleeps */
 int tr_region_pool_init(mempool_t *pool, int nr);
 struct tr_region *tr_region_memory(gfp_t gfp);
 

@@ -84,8 +84,12 @@ static void evict_fn(struct work_struct *work)
 	if (before <= limit && filled)
 		return;
 	tr_memory_keep(tr, filled ? limit / 16 : max(limit / 16, limit - before / 2));
-	if (!filled)
+	if (!filled) {
+		/* What left the map is the allocator's only when its slabs are. */
+		rcu_barrier();
+		tr_arrays_shrink();
 		filled = tr_reserve_fill(tr);
+	}
 	if ((atomic64_read(&tr->memory) > limit || !filled) && READ_ONCE(tr->nr_dirty_regions))
 		tr_checkpoint_kick(tr);
 }

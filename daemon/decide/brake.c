@@ -29,11 +29,16 @@ void brake_init(struct brake *b)
 	*b = (struct brake){ .share = 1 };
 }
 
+static void rest(struct brake *b)
+{
+	b->unheard = 0;
+	b->listens = false;
+}
+
 static void learn(struct brake *b, const struct brake_tunables *t, double latency_us)
 {
 	b->base_us = b->base_us > 0 ? b->base_us + t->smoothing * (latency_us - b->base_us) : latency_us;
-	b->unheard = 0;
-	b->listens = false;
+	rest(b);
 }
 
 double brake_step(struct brake *b, const struct brake_tunables *t, double latency_us,
@@ -44,7 +49,7 @@ double brake_step(struct brake *b, const struct brake_tunables *t, double latenc
 	if (judged && !moving)
 		learn(b, t, latency_us);
 	else if (!moving)
-		b->listens = false;		/* nobody is there to be heard, or slowed down */
+		rest(b);			/* nobody is there to be heard, or slowed down */
 	if (judged && moving && ++b->unheard >= (b->base_us > 0 ? t->relearn_after : t->learn_after))
 		b->listens = true;
 	if (judged && moving && b->base_us > 0 && latency_us > t->floor_us &&

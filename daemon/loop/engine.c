@@ -201,6 +201,15 @@ static int open_parts(struct engine *e)
 	return 0;
 }
 
+static void release(struct engine *e)
+{
+	warmth_close(&e->warmth);
+	book_exit(&e->book);
+	for (int i = 0; i < 6; i++)
+		free(e->memory[i]);
+	memset(e->memory, 0, sizeof(e->memory));
+}
+
 int engine_open(struct engine *e, const struct engine_config *c, struct port *port, uint64_t now_ns)
 {
 	int err;
@@ -220,7 +229,7 @@ int engine_open(struct engine *e, const struct engine_config *c, struct port *po
 	err = open_parts(e);
 	if (err) {
 		engine_log(e, ENGINE_ERROR, "cannot drive the volume: %s", strerror(-err));
-		engine_close(e);
+		release(e);			/* what is kept was not read yet, and stays */
 		return err;
 	}
 	if (!e->senses)
@@ -236,11 +245,7 @@ void engine_close(struct engine *e)
 		keep_save(e, true);
 		scrub_save(e);
 	}
-	warmth_close(&e->warmth);
-	book_exit(&e->book);
-	for (int i = 0; i < 6; i++)
-		free(e->memory[i]);
-	memset(e->memory, 0, sizeof(e->memory));
+	release(e);
 }
 
 void engine_retune(struct engine *e, const struct engine_config *c)
@@ -465,8 +470,10 @@ static int look(struct engine *e)
 {
 	int err = e->port->ops->state(e->port, &e->state);
 
-	if (err)
+	if (err) {
+		e->state = e->before;	/* or the next difference would be all since the start */
 		return err;
+	}
 	find_sides(e);
 	limits_tick(e);
 	err = orders_collect(e);

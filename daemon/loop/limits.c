@@ -185,10 +185,10 @@ void limits_tick(struct engine *e)
 	uint64_t reads = e->state.reads - e->before.reads, writes = e->state.writes - e->before.writes;
 	uint64_t ops = reads + writes, busy = e->state.busy_ns - e->before.busy_ns;
 	uint64_t own = e->sampling < reads ? e->sampling : reads;
-	double share = brake_step(&e->brake, &e->c.tuning.brake,
-				  ops ? (double)busy / (double)ops / 1e3 : 0, ops, e->under_way > 0);
-
 	/* Samples are read like all else, but not by somebody who is disturbed. */
+	double share = brake_step(&e->brake, &e->c.tuning.brake,
+				  ops ? (double)busy / (double)ops / 1e3 : 0, ops - own, e->under_way > 0);
+
 	e->sampling -= own;
 	if (e->sampling > (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS)
 		e->sampling = (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS;

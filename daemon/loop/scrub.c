@@ -212,6 +212,8 @@ static void finding(struct engine *e, const struct terrace_result *r)
 		return;
 	if (s->tier)
 		engine_log(e, ENGINE_WARNING, "scrub: shelf %llu of tier %u: what it says of its owners is damaged", at, s->tier);
+	else if (r->error != -EIO)
+		engine_log(e, ENGINE_WARNING, "scrub: region %llu cannot be looked at: %s", at, strerror(-r->error));
 	else if (r->status == TERRACE_RESULT_FAILED)
 		engine_log(e, ENGINE_WARNING, "scrub: region %llu: so many reads failed that the rest of it was not tried", at);
 	else if (r->unreadable)
@@ -219,6 +221,12 @@ static void finding(struct engine *e, const struct terrace_result *r)
 			   r->unreadable, (unsigned long long)r->bad_block);
 	else
 		engine_log(e, ENGINE_WARNING, "scrub: region %llu: a pack is damaged, but all its blocks can be read: the kernel log says where", at);
+}
+
+/* A suspend, a region that is busy: the same comes again. */
+static bool passes(int error)
+{
+	return error == -EBUSY || error == -ECANCELED || error == -EAGAIN || error == -EINTR || error == -ENOMEM || error == -EROFS;
 }
 
 bool scrub_ended(struct engine *e, const struct terrace_result *r)
@@ -232,11 +240,11 @@ bool scrub_ended(struct engine *e, const struct terrace_result *r)
 	s->cookie = 0;
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		s->read_bytes += r->read_bytes[t];
-	if (r->error && r->error != -EIO && r->error != -ENOENT && r->error != -ENODEV) {
-		s->again_ns = e->now_ns + 1000000000;	/* a suspend, a region that is busy */
+	if (passes(r->error)) {
+		s->again_ns = e->now_ns + 1000000000;
 		return true;
 	}
-	if (r->error == -EIO)
+	if (r->error && r->error != -ENOENT && r->error != -ENODEV)
 		finding(e, r);
 	*(s->tier ? &s->tables : &s->regions) += r->error != -ENOENT;
 	s->next++;

@@ -128,7 +128,8 @@ static void moves_pause_to_hear_what_is_normal(void **state)
 	assert_true(b.listens);
 	brake_step(&b, &t, 100, t.min_ops - 1, false);	/* nobody is there: on with it, until somebody is */
 	assert_false(b.listens);
-	brake_step(&b, &t, 500, 100, true);
+	for (uint64_t i = 0; i < t.learn_after; i++)
+		brake_step(&b, &t, 500, 100, true);
 	assert_true(b.listens);
 	brake_step(&b, &t, 100, 100, false);
 	assert_false(b.listens);
