@@ -80,7 +80,7 @@ for k in 3 4 5 6; do
 	order 0 append tier_down=1 codec=lz4 shift=2
 	packs=$(word packs)
 	[ "$packs" -le 4 ] || die "a region has $packs packs"
-	[ "$packs" -le $most ] || most=$packs
+	[ "$packs" -le "$most" ] || most=$packs
 done
 check_eq "the most packs that the region had" "$most" 4
 same "after packs on packs"
