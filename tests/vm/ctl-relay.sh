@@ -19,9 +19,9 @@ cp "$TERRACE_TREE/build/die.so" "$RAM/"
 klog_allow "device-mapper: "
 klog_allow "I/O error|Buffer I/O error"
 size() { sectors "/dev/ram/$1"; }
-# tables of a drive; slow: of each read and write 300 ms, for on a busy machine the questions take seconds
+# tables of a drive; slow: of each read and write 100 ms
 works_() { echo "0 $(size $1) linear /dev/ram/$1 0"; }
-slow() { echo "0 $(size $1) delay /dev/ram/$1 0 300 /dev/ram/$1 0 300"; }
+slow() { echo "0 $(size $1) delay /dev/ram/$1 0 100 /dev/ram/$1 0 100"; }
 broken() { echo "0 $(size $1) error"; }
 # the copy is found before the drive
 for d in copy fast slow plain other; do dmc d$d "$(works_ $d)"; done
