@@ -19,9 +19,9 @@ cp "$TERRACE_TREE/build/die.so" "$RAM/"
 klog_allow "device-mapper: "
 klog_allow "I/O error|Buffer I/O error"
 size() { sectors "/dev/ram/$1"; }
-# tables of a drive; slow: of each read and write 100 ms
+# tables of a drive; slow NAME [MS]: of each read and write 100 ms
 works_() { echo "0 $(size $1) linear /dev/ram/$1 0"; }
-slow() { echo "0 $(size $1) delay /dev/ram/$1 0 100 /dev/ram/$1 0 100"; }
+slow() { echo "0 $(size $1) delay /dev/ram/$1 0 ${2:-100} /dev/ram/$1 0 ${2:-100}"; }
 broken() { echo "0 $(size $1) error"; }
 # the copy is found before the drive
 for d in copy fast slow plain other; do dmc d$d "$(works_ $d)"; done
@@ -79,10 +79,10 @@ ends() {
 }
 has_label() { ! cmp -s -n 8192 "$1" /dev/zero; }
 
-# ---- the same call, or another one, while the first is at work: it is refused and changes nothing
+# ---- the same call, or another one, while the first is at work (longer than the questions take): it is refused and changes nothing
 twice() {
 	fresh
-	becomes dplain "$(slow plain)"
+	becomes dplain "$(slow plain 300)"
 	in_background leave --yes --force --to $PLAIN vol
 	until_ "copying" copying vol
 	refuses 1 "leave --yes --force --to $PLAIN vol' \(process $pid\) is at work on volume 'vol'" leave --yes --force --to $PLAIN vol
@@ -93,7 +93,7 @@ twice() {
 	if wait $pid; then die "interrupted leave ended well"; fi
 	is_volume "after a leave that was called twice"
 	becomes dplain "$(works_ plain)"
-	becomes dother "$(slow other)"
+	becomes dother "$(slow other 300)"
 	in_background replace --yes --force --to $OTHER vol 1
 	until_ "copying" copying vol-replace
 	refuses 1 "is at work on volume 'vol'" replace --yes --force --to $OTHER vol 1
@@ -143,8 +143,10 @@ dead() {
 	becomes dplain "$(slow plain)"
 	in_background leave --yes --force --to $PLAIN vol
 	until_ "copying" copying vol
+	kill -STOP $pid		# so that it does not end before it is interrupted
 	becomes dslow "$(broken slow)"
 	kill -INT $pid
+	kill -CONT $pid
 	until_ "end" gone $pid
 	if wait $pid; then die "interrupted leave ended well"; fi
 	answers "a drive died while the volume left"
@@ -248,10 +250,12 @@ refused() {
 	becomes dplain "$(slow plain)"
 	in_background leave --yes --force --to $PLAIN vol
 	until_ "copying" copying vol
+	kill -STOP $pid
 	# the labels can be read, the superblocks cannot
 	for d in fast slow; do becomes d$d "0 128 linear /dev/ram/$d 0
 128 $(($(size $d) - 128)) error"; done
 	kill -INT $pid
+	kill -CONT $pid
 	until_ "end" gone $pid
 	if wait $pid; then die "interrupted leave ended well"; fi
 	check_eq "state" "$(state vol)" Suspended
