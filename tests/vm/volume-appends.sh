@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Appends that are synced find their places prepared: one write each; beside another writer, discards and power cuts; a log of them stays fast.
-# vm: mode=functional memory=3G timeout=900
+# vm: mode=vtime memory=3G timeout=900
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
