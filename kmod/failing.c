@@ -8,6 +8,7 @@
  * Bursts (rw.c) do not know whose bios they are: the drive tells, by the list of volumes
  * that live.
  */
+#include <linux/blkdev.h>
 #include <linux/rculist.h>
 
 #include "sense.h"
@@ -49,17 +50,27 @@ static bool failed_in(struct terrace *tr, const struct bio *bio)
 	return false;
 }
 
-void tr_bio_failed(const struct bio *bio)
+bool tr_bio_failed(const struct bio *bio)
 {
 	struct terrace *tr;
 
 	if (!bio->bi_bdev || op_is_discard(bio_op(bio)) || !is_failure(bio->bi_status))
-		return;
+		return false;
 	rcu_read_lock();	/* tr_failing_unwatch() waits for it */
 	list_for_each_entry_rcu(tr, &watched, watched)
 		if (failed_in(tr, bio))
 			break;
 	rcu_read_unlock();
+	return true;
+}
+
+int tr_tier_flush(struct terrace *tr, struct tr_tier *tier)
+{
+	int err = blkdev_issue_flush(tier->bdev);
+
+	if (err)
+		tr_tier_failed(tr, tier, err);
+	return err;
 }
 
 void tr_failing_watch(struct terrace *tr)

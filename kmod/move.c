@@ -413,7 +413,7 @@ static void move_one(struct terrace *tr, struct tr_move *move, struct work_area 
 		 * even if that drive should fail its next flushes.
 		 */
 		if (!move->err)
-			move->err = blkdev_issue_flush(tr->tier[move->to].bdev);
+			move->err = tr_tier_flush(tr, &tr->tier[move->to]);
 		if (!move->err)
 			move->err = commit_pieces(tr, move, area);
 		if (move->err)

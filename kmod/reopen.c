@@ -30,6 +30,7 @@
 #include <linux/blkdev.h>
 #include <linux/slab.h>
 
+#include "sense.h"
 #include "shelf.h"
 
 #define PIECE_BLOCKS	32u
@@ -134,7 +135,7 @@ static int erase_owners(struct terrace *tr, struct tr_tier *tier, const struct s
 		if (bit(s->owners, at))
 			err = tr_rw(tier->bdev, tr_shelf_sector(tier, chunk, at), tr->zeros,
 				    TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
-	return err ?: blkdev_issue_flush(tier->bdev);
+	return err ?: tr_tier_flush(tr, tier);
 }
 
 /* Blocks on the closed shelf, other than @except, with the fewest alive. */

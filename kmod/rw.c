@@ -52,10 +52,9 @@ static void burst_end_io(struct bio *bio)
 {
 	struct tr_burst *burst = bio->bi_private;
 
-	if (bio->bi_status) {
-		WRITE_ONCE(burst->err, blk_status_to_errno(bio->bi_status));
-		tr_bio_failed(bio);
-	}
+	/* In whichever of its words a drive says that it failed: the same to us. */
+	if (bio->bi_status)
+		WRITE_ONCE(burst->err, tr_bio_failed(bio) ? -EIO : blk_status_to_errno(bio->bi_status));
 	bio_put(bio);
 	burst_put(burst);
 }

@@ -56,16 +56,21 @@ void tr_ranges_exit(struct terrace *tr);
 #define TR_NO_REGION	(~0ull)
 
 /* To all that have the control device open. Any context. */
-/* A tier that begins to fail is told (failing.c). Any context. */
-void tr_tier_failed(struct terrace *tr, struct tr_tier *tier, int err);
-/* ... whosever it is; for bios that have ended with an error, and name the drive. */
-void tr_bio_failed(const struct bio *bio);
-void tr_failing_watch(struct terrace *tr);
-void tr_failing_unwatch(struct terrace *tr);
-
 void tr_event(struct terrace *tr, enum terrace_event_type type, u32 tier, u64 region, u64 value);
 /* Has a process claimed to drive? */
 bool tr_is_driven(struct terrace *tr);
+
+/* --- failing.c --------------------------------------------------------------------- */
+
+/* A tier that begins to fail is told. Any context. */
+void tr_tier_failed(struct terrace *tr, struct tr_tier *tier, int err);
+/* ... whosever it is; for bios that have ended with an error, and name the drive. True: it is one of
+ * the drive, or of the way to it.
+ */
+bool tr_bio_failed(const struct bio *bio);
+int tr_tier_flush(struct terrace *tr, struct tr_tier *tier);
+void tr_failing_watch(struct terrace *tr);
+void tr_failing_unwatch(struct terrace *tr);
 
 /* --- summary.c ----------------------------------------------------------------------- */
 

@@ -104,7 +104,7 @@ static int terrace_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *e
 	struct tr_io *io = tr_io_of(bio);
 	bool rescue = unlikely(*error) && io->kind == TR_IO_READ && tr_rescuable(io, bio, *error);
 
-	if (unlikely(*error))
+	if (unlikely(*error) && io->kind != TR_IO_NONE)		/* others' pieces were counted */
 		tr_bio_failed(bio);
 	tr_io_end(io, *error);
 	if (likely(!rescue)) {

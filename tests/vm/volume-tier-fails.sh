@@ -51,6 +51,19 @@ drive fast error clear
 heard
 check_eq "events of an order that fails" "$(wc -l <<< "$said") ${said%% region*}" "1 type=4 tier=0"
 
+# a promoted block: its slot fails once, and so does its pack
+from_ram orders /dev/terrace/vol move 0 raise up=7 > /dev/null
+vol_message set cache_mb=0
+before="$(errors 0) $(errors 1)"
+drive fast error add read 0 0
+dd if="$VOL" of=/dev/null bs=4k skip=7 count=1 iflag=direct status=none
+check_eq "errors of a read that its pack has saved" "$(errors 0) $(errors 1)" "$((${before% *} + 1)) ${before#* }"
+drive slow error add read 0 0
+! dd if="$VOL" of=/dev/null bs=4k skip=7 count=1 iflag=direct 2> /dev/null || die "block 7 was read"
+drive slow error clear
+drive fast error clear
+check_eq "errors of the tier of its slot" "$(errors 0)" $((${before% *} + 2))
+
 # what is no failure of a drive is none: no room, a damaged pack, a read that would have to wait
 vol_down
 vol_damage 0 payload 3 > /dev/null
