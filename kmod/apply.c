@@ -214,7 +214,7 @@ static bool have_freed(struct terrace *tr, u64 record)
  * without frees does not move freed_record; should the last record stand in
  * one, the next frees end the waiting.
  */
-void tr_frees_wait(struct terrace *tr)
+bool tr_frees_wait(struct terrace *tr)
 {
 	struct tr_journal *j = &tr->journal;
 	u64 last;
@@ -222,8 +222,7 @@ void tr_frees_wait(struct terrace *tr)
 	spin_lock_irq(&j->lock);
 	last = j->next_record - 1;
 	spin_unlock_irq(&j->lock);
-	if (!tr_commit(tr))
-		wait_event_timeout(j->wait, have_freed(tr, last), HZ);
+	return !tr_commit(tr) && wait_event_timeout(j->wait, have_freed(tr, last), HZ);
 }
 
 /* --- set-up ---------------------------------------------------------------- */

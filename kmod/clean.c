@@ -86,8 +86,10 @@ static int find_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, const
 	if (IS_ERR(bits))
 		return PTR_ERR(bits);
 	buf = kvmalloc(SCAN_BLOCKS * TERRACE_BLOCK_BYTES, GFP_NOIO);
-	if (!buf)
+	if (!buf) {
 		err = -ENOMEM;
+		tr_order_leaves(order, err);
+	}
 	while (buf && at < end && *nr < max && !tr_gave_up_reading(tr, &bad) &&
 	       !(order && tr_order_stops(tr, order))) {
 		if (loose[at / 64] >> (at % 64) & 1 || !is_used(tier, bits, at)) {
@@ -164,8 +166,10 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 	u32 k;
 	s64 moved = 0;
 
-	if (!one)
+	if (!one) {
+		tr_order_leaves(order, -ENOMEM);
 		return -ENOMEM;
+	}
 	for (k = 0; k < nr && r != -ENOSPC && may_go_on(tr, order, &bad); k++) {
 		if (order)
 			tr_order_idle(tr, order);
@@ -193,8 +197,10 @@ static s64 clean_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk, cons
 	s64 moved = 0, more = 0;
 	int err = 0, r;
 
-	if (!found)
+	if (!found) {
+		tr_order_leaves(order, -ENOMEM);
 		return -ENOMEM;
+	}
 	do {
 		r = find_packs(tr, tier, chunk, loose, found, max, &nr, &next, order);
 		err = err ?: r;

@@ -577,6 +577,23 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 	return s;
 }
 
+/* Is anything in use on the shelf? Nothing is added to one that is closed, and what left it is
+ * free in a moment. If that is not known in time: yes.
+ */
+static bool is_left(struct terrace *tr, const struct tr_order *order)
+{
+	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
+	bool left;
+	u32 tries;
+
+	for (tries = 0; tries < 30 && !tr_frees_wait(tr) && !tr_order_stops(tr, order); tries++)
+		;
+	spin_lock_irq(&tier->lock);
+	left = tier->chunks[order->ask.region].used;
+	spin_unlock_irq(&tier->lock);
+	return left;
+}
+
 /* Cleaning a shelf is many orders of regions: clean.c gives them. */
 static int clean(struct terrace *tr, struct tr_order *order)
 {
@@ -586,6 +603,10 @@ static int clean(struct terrace *tr, struct tr_order *order)
 	moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
 	order->cleaned += max_t(s64, moved, 0);
 	order->result.down = order->cleaned;
+	/* The shelf has the last word: there may be what nobody has met. */
+	if ((moved >= 0 || moved == -ENOENT) && !order->left && !order->result.unreadable &&
+	    is_left(tr, order))
+		order->left = tr_writable(tr) ? -EIO : -EROFS;
 	if (tr_order_stops(tr, order))
 		return tr_order_stopped(order);
 	if (order->left)
@@ -636,10 +657,8 @@ static u32 flush_written(struct terrace *tr, struct tr_order **order, u32 nr)
 	for (k = 0; k < nr; k++)
 		written |= tiers_written(tr, order[k]);
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (written & BIT(t) && blkdev_issue_flush(tr->tier[t].bdev)) {
-			tr_tier_failed(tr, &tr->tier[t], -EIO);
+		if (written & BIT(t) && tr_tier_flush(tr, &tr->tier[t]))
 			failed |= BIT(t);
-		}
 	return failed;
 }
 

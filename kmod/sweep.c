@@ -151,6 +151,8 @@ static void begin(struct sweep *s)
 		s->move[m].err = m >= PINNED && tr_reserve_low(s->tr) ? -EBUSY :
 				 tr_move_begin(s->tr, &s->move[m]);
 		s->busy |= s->move[m].err == -EBUSY;
+		if (s->move[m].err != -ENOENT)	/* nothing of the region is anywhere */
+			tr_order_leaves(s->order, s->move[m].err);
 	}
 	tr_epoch_wait(s->tr, BIT(s->tr->nr_tiers) - 1);
 }
@@ -297,7 +299,9 @@ static void read_singly(struct sweep *s)
 		struct piece *piece = &s->piece[k];
 
 		piece->bad = tr_gave_up_reading(s->tr, &s->bad);
-		if (!piece->bad) {
+		if (piece->bad) {
+			tr_order_leaves(s->order, -EIO);
+		} else {
 			tr_burst_begin(&burst);
 			read_span(s, &burst, piece->offset, piece->offset + piece->n);
 			piece->bad = tr_burst_wait(&burst);
@@ -402,7 +406,7 @@ static int write_pieces(struct sweep *s, u32 k, u32 end, void **data)
 	/* It was durable, so it must be so at its new place, even if the drive
 	 * should fail its next flushes.
 	 */
-	return err ?: blkdev_issue_flush(s->tier->bdev);
+	return err ?: tr_tier_flush(s->tr, s->tier);
 }
 
 /* --- 6: publishing -------------------------------------------------------------- */
@@ -543,10 +547,12 @@ s64 tr_sweep_shelf(struct terrace *tr, struct tr_tier *tier, u32 chunk, u64 *loo
 		err = sweep_all(s, owner);
 		if (!err && s->busy)
 			err = -EBUSY;
-		if (err != -EIO || !order || !order->unsure)
-			tr_order_leaves(order, err);
 		moved = s->moved ?: err;
+	} else {
+		err = -ENOMEM;
 	}
+	if (err != -EIO || !order || !order->unsure)
+		tr_order_leaves(order, err);
 	if (s)
 		kvfree(s->data);
 	kvfree(s);

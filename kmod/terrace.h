@@ -211,7 +211,7 @@ void tr_defer_end(struct terrace *tr, struct bio *bio, blk_status_t status);	/* 
 bool tr_room_is_waited_for(struct terrace *tr);
 bool tr_frees_pending(struct terrace *tr);	/* journal.c: records whose frees are to come */
 /* Commits, and waits (a second at most) until what was freed before the call is free. */
-void tr_frees_wait(struct terrace *tr);
+bool tr_frees_wait(struct terrace *tr);	/* a second at most; true: what was freed so far is */
 int tr_defer_init(struct terrace *tr);
 void tr_defer_exit(struct terrace *tr);
 int tr_map(struct terrace *tr, struct bio *bio);
