@@ -332,23 +332,29 @@ static int build_pack(struct terrace *tr, struct tr_order_state *s, const struct
 	return err;
 }
 
+#define INDEX_TRIES	4
+
 /* The index once more, where it is read fast; without it packs work as well. */
 static void copy_index(struct terrace *tr, struct tr_order_state *s)
 {
 	struct tr_tier *tier = &tr->tier[0];
-	u32 got, n = s->header_blocks;
+	u32 got, n = s->header_blocks, tries;
 	u64 index;
 
 	s->index_place = TR_NO_PLACE;
 	if (tier->kind != TERRACE_KIND_SLOTS || tier->missing || s->avoid & 1)
 		return;
 	got = tr_space_get(tr, tier, n, &index);
-	if (got && got < n) {
+	/* The end of a run; the next one is longer, as a rule. */
+	for (tries = 0; got && got < n && tries < INDEX_TRIES; tries++) {
 		tr_space_put(tr, tier, index, got);
+		got = tr_space_get(tr, tier, n, &index);
+	}
+	if (got < n) {
+		if (got)
+			tr_space_put(tr, tier, index, got);
 		return;
 	}
-	if (!got)
-		return;
 	if (tr_rw(tier->bdev, tier->data_sector + index * TERRACE_BLOCK_SECTORS, s->header,
 		  n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE)) {
 		tr_space_put(tr, tier, index, n);
