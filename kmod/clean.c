@@ -175,6 +175,8 @@ static s64 move_packs(struct terrace *tr, struct tr_tier *tier, u32 chunk,
 			tr_order_idle(tr, order);
 		r = move_packs_of(tr, tier, chunk, &found[k], one);
 		note_bad(order, one);
+		if (order)
+			order->result.raced += one->result.raced;
 		if (r == -EIO)
 			tr_unread_note(&bad);
 		if (r && (!err || err == -ENOENT))

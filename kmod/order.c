@@ -577,47 +577,6 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 	return s;
 }
 
-/* Is anything in use on the shelf? Nothing is added to one that is closed, and what left it is
- * free in a moment. If that is not known in time: yes.
- */
-static bool is_left(struct terrace *tr, const struct tr_order *order)
-{
-	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
-	bool left;
-	u32 tries;
-
-	for (tries = 0; tries < 30 && !tr_frees_wait(tr) && !tr_order_stops(tr, order); tries++)
-		;
-	spin_lock_irq(&tier->lock);
-	left = tier->chunks[order->ask.region].used;
-	spin_unlock_irq(&tier->lock);
-	return left;
-}
-
-/* Cleaning a shelf is many orders of regions: clean.c gives them. */
-static int clean(struct terrace *tr, struct tr_order *order)
-{
-	s64 moved;
-
-	order->left = 0;
-	moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
-	order->cleaned += max_t(s64, moved, 0);
-	order->result.down = order->cleaned;
-	/* The shelf has the last word: there may be what nobody has met. */
-	if ((moved >= 0 || moved == -ENOENT) && !order->left && !order->result.unreadable &&
-	    is_left(tr, order))
-		order->left = tr_writable(tr) ? -EIO : -EROFS;
-	if (tr_order_stops(tr, order))
-		return tr_order_stopped(order);
-	if (order->left)
-		return order->left;
-	if (moved == -ENOENT && order->cleaned)
-		return 0;		/* of which another go found nothing any more */
-	if (moved < 0)
-		return moved;
-	return order->result.unreadable && !order->cleaned ? -EIO : 0;
-}
-
 static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 {
 	struct terrace_result *result = &order->result;
@@ -628,7 +587,7 @@ static void run_of_shelf(struct terrace *tr, struct tr_order *order)
 	if (!err && tr_order_stops(tr, order))
 		err = tr_order_stopped(order);
 	if (!err && order->ask.mode == TERRACE_MOVE_CLEAN)
-		err = clean(tr, order);
+		err = tr_order_clean(tr, order);
 	else if (!err)
 		err = tr_order_scrub_shelf(tr, order);
 	result->error = err;

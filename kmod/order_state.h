@@ -149,6 +149,8 @@ bool tr_order_has_pack(const struct tr_order_state *s, u64 id);
 
 /* Of every block: its place, and the pack it is live in. */
 void tr_order_snapshot(struct tr_order_state *s);
+/* 0, or why what stays does. */
+int tr_order_clean(struct terrace *tr, struct tr_order *order);
 /* -EIO: result->unreadable blocks are, or headers are bad. -EINTR: and it has given up. */
 int tr_order_scrub(struct terrace *tr, struct tr_order *order, struct tr_order_state *s);
 /* The owner table of a shelf. -EIO: result->unreadable blocks are bad; -ENOENT: it has none. */

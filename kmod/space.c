@@ -286,7 +286,9 @@ static void space_release__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 i
 		bitmap_set((unsigned long *)chunk->stale, i, n);
 	info->used -= n;
 	info->dead = info->used ? info->dead - min_t(u32, n, info->dead) : 0;	/* they may have been these */
-	info->flags &= ~(TR_CHUNK_VAIN | TR_CHUNK_UNREAD | TR_CHUNK_SHUT | (info->used ? 0 : TR_CHUNK_DENSE));
+	info->flags &= ~(TR_CHUNK_VAIN | TR_CHUNK_UNREAD | TR_CHUNK_SHUT);
+	if (!info->used)
+		info->flags &= ~(TR_CHUNK_DENSE | TR_CHUNK_CLEANED);
 	info->flags |= TR_CHUNK_STALE;
 	WRITE_ONCE(tier->stale, true);
 	tier->free_blocks += n;

@@ -63,6 +63,7 @@ struct tr_chunk_delta {
 #define TR_CHUNK_ASIDE	(1u << 5)	/* a free shelf that could not be opened (shelf.c) */
 #define TR_CHUNK_DENSE	(1u << 4)	/* nothing loose in it that could be packed (pack_shelf.c) */
 #define TR_CHUNK_UNREAD	(1u << 6)	/* what is could not be, for errors that may pass */
+#define TR_CHUNK_CLEANED (1u << 7)	/* an order cleans it, and it has not been free since */
 
 struct tr_chunk_info {			/* always in memory, 16 bytes per 64 MiB */
 	struct tr_chunk *chunk;		/* NULL: not loaded */

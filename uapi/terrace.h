@@ -36,10 +36,11 @@
  *           tier_down, and all that lives on it is written elsewhere on that
  *           tier. `up` is empty, tier_up is not used, there is no ADVISE. ETXTBSY:
  *           the shelf is open, and orders with WAIT do not wait for its end.
- *           PARTLY: `unreadable` blocks stay there. With EIO: no others did live there,
- *           or there may be packs whose headers cannot be read, or are gone, and whose
- *           blocks nobody has counted. With EBUSY: others are busy with some regions.
- *           With ENOMEM, EROFS: it did not get to all.
+ *           DONE: it has been free. PARTLY: `unreadable` blocks stay there, at least. With
+ *           EIO: no others did live there, or there may be packs whose headers cannot be
+ *           read, or are gone, and whose blocks nobody has counted. With EBUSY: others
+ *           are busy with some regions, or read or overwrite what was moved: another
+ *           go will do. With ENOMEM, EROFS: it did not get to all.
  *   DROP    gives clean slots back: those of the blocks not in `up`. No data
  *           are read or written. codec, level, shift and tiers are not used.
  *   SCRUB   reads and verifies the region's packs, their headers and the copies
