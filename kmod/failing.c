@@ -23,7 +23,8 @@ static DEFINE_SPINLOCK(watched_lock);
 static bool is_failure(blk_status_t status)
 {
 	return status == BLK_STS_IOERR || status == BLK_STS_MEDIUM || status == BLK_STS_TARGET ||
-	       status == BLK_STS_TRANSPORT || status == BLK_STS_TIMEOUT || status == BLK_STS_PROTECTION;
+	       status == BLK_STS_TRANSPORT || status == BLK_STS_OFFLINE || status == BLK_STS_TIMEOUT ||
+	       status == BLK_STS_PROTECTION;
 }
 
 void tr_tier_failed(struct terrace *tr, struct tr_tier *tier, int err)
@@ -68,7 +69,7 @@ int tr_tier_flush(struct terrace *tr, struct tr_tier *tier)
 {
 	int err = blkdev_issue_flush(tier->bdev);
 
-	if (err)
+	if (is_failure(errno_to_blk_status(err)))
 		tr_tier_failed(tr, tier, err);
 	return err;
 }
