@@ -254,6 +254,7 @@ refused() {
 	# the labels can be read, the superblocks cannot
 	for d in fast slow; do becomes d$d "0 128 linear /dev/ram/$d 0
 128 $(($(size $d) - 128)) error"; done
+	copying vol || die "the copy ended before its drives broke"
 	kill -INT $pid
 	kill -CONT $pid
 	until_ "end" gone $pid
