@@ -12,17 +12,19 @@ static struct tr_chunk_info *shelf_of(struct terrace *tr, const struct tr_order 
 	return &tr->tier[order->ask.tier_down].chunks[order->ask.region];
 }
 
-/* From now on it is known whether the shelf has been free. */
-static void clean_begins(struct terrace *tr, const struct tr_order *order)
+/* Is there anything on the shelf? From now on it is known whether it has been free. */
+static bool clean_begins(struct terrace *tr, const struct tr_order *order)
 {
 	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
 	struct tr_chunk_info *info = shelf_of(tr, order);
+	bool any = READ_ONCE(info->used);
 
 	tr_frees_wait(tr);		/* what is dead already is nothing that stays */
 	spin_lock_irq(&tier->lock);
 	if (info->used)
 		info->flags |= TR_CHUNK_CLEANED;
 	spin_unlock_irq(&tier->lock);
+	return any;
 }
 
 static bool has_been_free(struct terrace *tr, const struct tr_order *order)
@@ -57,11 +59,12 @@ static int clean_ends(struct terrace *tr, const struct tr_order *order)
 int tr_order_clean(struct terrace *tr, struct tr_order *order)
 {
 	struct terrace_result *result = &order->result;
+	bool any;
 	s64 moved;
 	int stays;
 
 	order->left = 0;
-	clean_begins(tr, order);
+	any = clean_begins(tr, order);
 	moved = tr_clean_shelf(tr, &tr->tier[order->ask.tier_down], order->ask.region, order);
 	order->cleaned += max_t(s64, moved, 0);
 	result->down = order->cleaned;
@@ -70,7 +73,7 @@ int tr_order_clean(struct terrace *tr, struct tr_order *order)
 		result->raced = result->unreadable = 0;	/* they have gone otherwise */
 		result->bad_block = ~0ull;
 		order->left = 0;
-		return moved == -ENOENT && !order->cleaned ? -ENOENT : 0;
+		return any || order->cleaned ? 0 : -ENOENT;	/* whoever emptied it */
 	}
 	if (tr_order_stops(tr, order))
 		return tr_order_stopped(order);

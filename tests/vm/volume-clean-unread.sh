@@ -13,6 +13,15 @@ word() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" /dev/shm/orders; }
 down() { word down; }
 # ended STATUS ERROR UNREADABLE BAD_BLOCK: so the last order did
 ended() { check_eq "status, error, unreadable, bad_block" "$(word status) $(word error) $(word unreadable) $(word bad_block)" "$*"; }
+# clean SHELF: nothing stays there. What the janitor has emptied, which few free shelves wake, has nothing to move.
+clean() {
+	orders move "$1" clean tier_down=1 || true
+	[ "$(word status) $(word error)" = "failed ENOENT" ] || ended "done" 0 0 -1
+	cmp -n $((8 << 20)) $DATA "$VOL" || die "packs that were moved: other data"
+	vol_down
+	vol_check
+	[ "$(pack | cut -d' ' -f1)" != "$1" ] || die "shelf $1 was not cleaned: $(cat /dev/shm/orders)"
+}
 same() { cmp -n $((4 << 20)) $DATA "$VOL" || die "$1: other data"; }
 # of region 0: shelf of its pack, block in it, blocks
 pack() {
@@ -165,12 +174,7 @@ for how in unreadable damaged; do
 done
 vol_damage 0 header > /dev/null		# (which takes it back)
 vol_up stream_kb=0 janitor_high=1000
-orders move "$shelf" clean tier_down=1
-ended "done" 0 0 -1
-vol_message commit
-cmp -n $((8 << 20)) $DATA "$VOL" || die "packs that were moved: other data"
-vol_down
-vol_check
+clean "$shelf"
 pass "who orders a cleaning hears of a pack without a header"
 
 # of two packs one's header rots away, without an error: nobody knows that there was one, but the shelf is not free
@@ -185,9 +189,5 @@ ended partly EIO 0 -1
 vol_down
 dd if=/dev/shm/header of=/dev/mapper/slow bs=4k oflag=direct,seek_bytes seek=$at count=1 status=none
 vol_up stream_kb=0 janitor_high=1000
-orders move "$shelf" clean tier_down=1
-ended "done" 0 0 -1
-cmp -n $((8 << 20)) $DATA "$VOL" || die "packs that were moved: other data"
-vol_down
-vol_check
+clean "$shelf"
 pass "who orders a cleaning hears that a shelf is not free, though nothing is found there"
