@@ -16,8 +16,16 @@ give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 > 
 
 # ---- a drive holds a command until the other side has had its turn ----
 
-# hold DRIVE KIND: the next one of data
-hold() { drive "$1" error add "$2" "${DATA[$1]}" count=1 hold; }
+# hold DRIVE KIND: the next one of data. Not one of before: owner blocks follow their data, and the janitor cleans when it likes.
+hold() {
+	local before i
+	for ((i = 0, before = -1; i < 50 && $(drive_get "$1" "${2}s") != before; i++)); do
+		vol_message commit
+		before=$(drive_get "$1" "${2}s")
+		sleep 0.3
+	done
+	drive "$1" error add "$2" "${DATA[$1]}" count=1 hold
+}
 declare -A DATA
 # put BLOCK CHARACTER [COUNT]
 put() {
@@ -42,15 +50,10 @@ janitor_on() {
 	vol_message commit
 }
 janitor_off() {
-	local i before
+	local i
 	for ((i = 0; i < 100 && $(used) * 4 > blocks; i++)); do sleep 0.1; done
 	vol_message set janitor_high=1000
 	vol_message set janitor_low=990
-	# what it has under way ends, and gets its owner blocks: or these might be the next write that a drive holds
-	for ((i = 0, before = -1; i < 50 && $(vol_get moved) != before; i++)); do
-		before=$(vol_get moved)
-		sleep 0.2
-	done
 	vol_message commit
 }
 used() { blocks_used=$(vol_tier 0 used); echo "${blocks_used%/*}"; }
