@@ -10,7 +10,7 @@
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
  *	orders DEVICE only TIER
- *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M]]
+ *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M] [shelves=N]]
  *	orders DEVICE bad
  *	orders DEVICE abi
  *	orders DEVICE uring

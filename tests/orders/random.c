@@ -16,7 +16,6 @@
 
 #include "orders.h"
 
-#define SHELVES		8	/* the first of the tier are cleaned */
 #define MOST_REGIONS	256
 #define BATCH		16
 #define TRIES		12
@@ -24,6 +23,7 @@
 static uint64_t seed;
 static struct terrace_region region[MOST_REGIONS];
 static unsigned int nr_regions;
+static unsigned int nr_shelves = 8;	/* the first of the tier are cleaned */
 
 static uint64_t rnd(void)
 {
@@ -84,7 +84,7 @@ static void draw(struct terrace_move *move, const unsigned int *down)
 	move->region = rnd() % nr_regions;
 	move->mode = mode[rnd() % sizeof(mode)];
 	if (move->mode == TERRACE_MOVE_CLEAN) {
-		move->region = rnd() % SHELVES;
+		move->region = rnd() % nr_shelves;
 		move->tier_down = down[1];
 		return;
 	}
@@ -155,6 +155,8 @@ int do_random(struct volume *v, int argc, char **argv)
 		usage();
 	if (argc > 3 && sscanf(argv[3], "tier_down=%u-%u", &down[0], &down[1]) == 1)
 		down[1] = down[0];
+	if (argc > 4 && (sscanf(argv[4], "shelves=%u", &nr_shelves) != 1 || !nr_shelves))
+		usage();
 	while (done < count) {
 		unsigned int nr = rnd() % BATCH + 1, k;
 

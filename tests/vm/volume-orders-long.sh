@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # 20,000 random orders of every mode carried out, half under fio verify, half under the oracle, with a reopening after every thousand; to shelves and to homes.
-# vm: mode=functional memory=3G timeout=5400 build=oracle,orders long
+# vm: mode=functional memory=4G timeout=5400 build=oracle,orders long
 #
 # Orders that found nothing to do, or were refused, do not count. SECONDS_MOST=N: no step
 # begins later than that (FIO_SHARE of it under fio), and what was reached is said: several
@@ -19,7 +19,7 @@ SECONDS_MOST=${SECONDS_MOST:-100000}
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
 renice -n 19 $$ > /dev/null	# as nice as the orders' workers, or these would hardly run beside the load
-give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 tier_down=1-2 > /dev/shm/orders 2>&1; }
+give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 tier_down=1-2 shelves=14 > /dev/shm/orders 2>&1; }
 steps=0 executed=0 given=0
 declare -A by_mode
 said() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/orders; }
@@ -54,32 +54,56 @@ by_fio() {
 sum_of() { dd if="$VOL" bs=1M count=$FIO_MB iflag=direct status=none | sha256sum; }
 by_oracle() { oracle_run --seed "$1" --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512; }
 
-vol_models "$SEED" fast:96 mid:256 slow:768
-SIZE=${SIZE-128M}		# little of what there is; empty: all, and then many orders find no room
-fresh() { vol_format ${SIZE:+--size "$SIZE"} --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:home:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"; }
-fresh
-vol_up stream_kb=2048 commit_ms=200
-while more "$FIO_SHARE"; do
-	step by_fio
-	before=$(sum_of)
+# Behind what is worked on: data that stay, five shelves full. An order that cleans then has something to move, each
+# time: without them a shelf is soon dead by itself, and a few in a thousand orders found one that was in use.
+# STAY_MB=0: none of it, and the load has all there is: then many orders find no room.
+LOAD_MB=128
+STAY_MB=${STAY_MB:-320}
+stays() { dd if="$VOL" bs=1M skip=$LOAD_MB iflag=direct status=none; }
+fresh() {
+	local region size=()
+	[ "$STAY_MB" = 0 ] || size=(--size "$((LOAD_MB + STAY_MB))M")
+	vol_format "${size[@]}" --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:home:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
+	vol_up stream_kb=0 commit_ms=200
+	[ "$STAY_MB" != 0 ] || LOAD_MB=$(($(sectors "$VOL") / 2048))
+	for ((region = LOAD_MB / 4; region < (LOAD_MB + STAY_MB) / 4; region++)); do
+		head -c 4M /dev/urandom | dd of="$VOL" bs=1M seek=$((region * 4)) iflag=fullblock oflag=direct status=none
+		from_ram orders /dev/terrace/vol move $region append tier_down=2 codec=none > /dev/null
+	done
+	stays=$(stays | sha256sum)	# of nothing, if there is none
+	reopen
+}
+# what nobody wrote to meanwhile is what it was
+reopen() {
 	vol_down
 	vol_check
 	vol_up stream_kb=2048 commit_ms=200
+	check_eq "what stays, after an opening" "$(stays | sha256sum)" "$stays"
+}
+
+vol_models "$SEED" fast:96 mid:256 slow:1024
+fresh
+while more "$FIO_SHARE"; do
+	step by_fio
+	before=$(sum_of)
+	reopen
 	check_eq "what fio wrote, after an opening" "$(sum_of)" "$before"
 	by_fio "$fio_seed" --verify_only
 done
 vol_down
 fresh
-vol_up stream_kb=2048 commit_ms=200
-oracle_new "$SEED"
+dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
+on_load() { VOL=/dev/mapper/load "$@"; }
+on_load oracle_new "$SEED"
 while more 100; do
-	step by_oracle
-	vol_down
-	vol_check
-	vol_up stream_kb=2048 commit_ms=200
-	oracle_clean --touched --sample 4
+	step on_load by_oracle
+	dmsetup remove load
+	reopen
+	dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
+	on_load oracle_clean --touched --sample 4
 done
-oracle_clean
+on_load oracle_clean
+dmsetup remove load
 homes=$(vol_tier 1 used) homes=${homes%/*}
 vol_down
 vol_check
