@@ -65,8 +65,7 @@ u32 tr_append_tiers(const struct terrace *tr)
 	u32 t, tiers = 0;
 
 	for (t = 0; t < tr->nr_tiers; t++)
-		if (takes_appends(tr, t) &&
-		    READ_ONCE(tr->tier[t].nr_ready) >= tr->tier[t].ready_max / 2)
+		if (takes_appends(tr, t) && !tr_ready_below(&tr->tier[t], 2))
 			tiers |= 1u << t;
 	return tiers;
 }

@@ -353,13 +353,13 @@ u64 tr_space_used(const struct tr_tier *tier)
 /* --- runs ----------------------------------------------------------------------- */
 
 /* All CPUs together hold no more than the reserve, which stands in for what they hold. */
-u32 tr_space_run_blocks(const struct tr_tier *tier)
+static u32 run_blocks(const struct tr_tier *tier)
 {
 	return clamp_t(u64, div_u64(tier->reserve_blocks, num_possible_cpus()), 1, TR_RUN_BLOCKS);
 }
 
 /*
- * The next free run at or behind the hand, up to tr_space_run_blocks(), marked used.
+ * The next free run at or behind the hand, up to run_blocks(), marked used.
  * false: this chunk has none behind the hand.
  */
 static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand, struct tr_run *run)
@@ -371,7 +371,7 @@ static bool take_run__f(struct tr_tier *tier, struct tr_chunk *chunk, u32 *hand,
 	start = find_next_zero_bit(used, TERRACE_CHUNK_BLOCKS, *hand);
 	if (start >= TERRACE_CHUNK_BLOCKS)
 		return false;
-	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + tr_space_run_blocks(tier)), start);
+	end = find_next_bit(used, min_t(u32, TERRACE_CHUNK_BLOCKS, start + run_blocks(tier)), start);
 	run->index = ((u64)chunk->number << TERRACE_CHUNK_SHIFT) + start;
 	run->nr = end - start;
 	bits_set(chunk->used, start, run->nr, true);
@@ -386,7 +386,7 @@ static bool refill_wanted(const struct tr_tier *tier)
 {
 	u64 free = READ_ONCE(tier->free_blocks);
 
-	return READ_ONCE(tier->nr_ready) < tier->ready_max && free &&
+	return tr_ready_below(tier, 1) && free &&
 	       (free > tier->reserve_blocks || free + in_cpu_runs(tier) > tier->reserve_blocks);
 }
 
@@ -397,7 +397,7 @@ static void refill_chunk(struct tr_tier *tier, struct tr_chunk *chunk)
 
 	while (refill_wanted(tier)) {
 		spin_lock_irq(&tier->lock);
-		if (tier->nr_ready == tier->ready_max ||
+		if (!tr_ready_below(tier, 1) ||
 		    !take_run__f(tier, chunk, &tier->hand_block, &run)) {
 			spin_unlock_irq(&tier->lock);
 			return;
@@ -513,7 +513,7 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index)
 			tier->nr_ready--;
 			tier->ready_blocks -= run->nr;
 		}
-		low = tier->nr_ready < tier->ready_max / 2;
+		low = tr_ready_below(tier, 2);
 		spin_unlock_irqrestore(&tier->lock, flags);
 	}
 	n = min(n, run->nr);
@@ -581,14 +581,10 @@ void tr_space_start(struct terrace *tr)
 	INIT_WORK(&tr->refill_work, refill_fn);
 }
 
-/* What lies ready is out of everybody else's reach: a part of the tier. As many blocks of
- * it in shorter runs, where those are.
- */
-static u32 ready_max(const struct tr_tier *tier)
+/* What lies ready is out of everybody else's reach. */
+static u64 ready_most(const struct tr_tier *tier)
 {
-	u64 runs = max_t(u64, tier->data_blocks / (32 * TR_RUN_BLOCKS), 4);
-
-	return min_t(u64, div_u64(runs * TR_RUN_BLOCKS, tr_space_run_blocks(tier)), TR_READY_RUNS);
+	return clamp_t(u64, tier->data_blocks / 32, 4 * TR_RUN_BLOCKS, TR_READY_RUNS * TR_RUN_BLOCKS);
 }
 
 int tr_space_init(struct terrace *tr, struct tr_tier *tier)
@@ -601,7 +597,7 @@ int tr_space_init(struct terrace *tr, struct tr_tier *tier)
 	INIT_LIST_HEAD(&tier->full_shelves);
 	xa_init(&tier->deltas);
 	tier->nr_chunks = DIV_ROUND_UP_ULL(tier->data_blocks, TERRACE_CHUNK_BLOCKS);
-	tier->ready_max = ready_max(tier);
+	tier->ready_most = ready_most(tier);
 	tier->trim_from = tier->nr_chunks;
 	tier->chunks = kvcalloc(tier->nr_chunks, sizeof(*tier->chunks), GFP_KERNEL);
 	tier->cpu_run = alloc_percpu(struct tr_run);
@@ -641,7 +637,7 @@ void tr_space_grow(struct terrace *tr, struct tr_tier *tier, struct tr_chunk_inf
 	WRITE_ONCE(tier->releases, tier->releases + 1);
 	tier->reserve_blocks = tier->next_reserve;
 	WRITE_ONCE(tier->data_blocks, blocks);
-	tier->ready_max = ready_max(tier);
+	tier->ready_most = ready_most(tier);
 	/* Pairs with the dependent loads in chunk_loaded() and chunk_used(). */
 	smp_store_release(&tier->chunks, chunks);
 	/* Pairs with nr_chunks(). */

@@ -123,8 +123,8 @@ struct tr_tier {
 	struct tr_run __percpu *cpu_run;
 	struct tr_run ready[TR_READY_RUNS];	/* refilled by a worker */
 	u32 nr_ready, ready_head;
-	u32 ready_max;			/* small tiers keep fewer ready */
 	u64 ready_blocks;		/* in ready: `used` to their chunks, yet free */
+	u64 ready_most;			/* of them are wanted: a part of the tier */
 	u32 hand, hand_block;		/* where the refill worker looks next */
 	struct tr_shelf *shelf[TR_NR_APPENDERS];	/* open shelves, kind shelves */
 	struct tr_shelf *next_shelf[TR_NR_APPENDERS];	/* opened ahead by the refill worker */
@@ -155,6 +155,13 @@ struct tr_tier {
 	u32 sweep;			/* the next chunk whose free homes are trimmed */
 };
 
+/* Is less ready than one @share-th of what is wanted? Strewn slots: than of the runs that there is room for. */
+static inline bool tr_ready_below(const struct tr_tier *tier, u32 share)
+{
+	return READ_ONCE(tier->nr_ready) < TR_READY_RUNS / share &&
+	       READ_ONCE(tier->ready_blocks) < tier->ready_most / share;
+}
+
 /*
  * Up to @n blocks in one piece from a slots tier, for this CPU; never sleeps.
  * Returns how many, 0: none ready (a refill has been kicked).
@@ -164,8 +171,6 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
 /* Blocks of the tier that hold something, or are about to. */
 u64 tr_space_used(const struct tr_tier *tier);
-/* Most that one CPU takes at a time. */
-u32 tr_space_run_blocks(const struct tr_tier *tier);
 /* May sleep: after a record is durable; loads the chunk. */
 int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
 /* May sleep: after the grace period; the blocks may be handed out again. */

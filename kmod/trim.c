@@ -157,7 +157,7 @@ static u32 find_run__f(const struct tr_chunk *chunk, struct granules g, u32 *at,
 /* Slots that may be taken now, writers being left enough. */
 static u32 spare_slots__f(const struct tr_tier *tier)
 {
-	u64 keep = tier->reserve_blocks + (u64)tier->ready_max * tr_space_run_blocks(tier);
+	u64 keep = tier->reserve_blocks + tier->ready_most;
 
 	return tier->free_blocks > keep ? min_t(u64, (tier->free_blocks - keep) / 4, RUN_BLOCKS) : 0;
 }

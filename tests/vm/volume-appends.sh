@@ -77,6 +77,11 @@ vol_message commit
 for ((i = 0; i < 100 && $(vol_tier 0 used | cut -d/ -f1) > 20000; i++)); do sleep 0.1; done
 echo "# $full used, then every other block discarded: $(vol_tier 0 used)"
 free=$(vol_tier 1 free_shelves)
+for ((i = 0; i < 48; i++)); do	# each takes as many slots as it has blocks, and then others are made ready
+	dd if=/dev/zero of="$VOL" bs=256k seek=$((100 + i)) count=1 oflag=direct status=none
+	sleep 0.2
+done
+check_eq "blocks on the disk, of writes of 64 blocks to strewn slots" "$(vol_tier 1 used | cut -d/ -f1)" 0
 appends write "$VOL" 3000 /dev/shm/promised
 check_eq "blocks on the disk, with the free slots strewn" "$(vol_tier 1 used | cut -d/ -f1)" 0
 check_eq "free shelves" "$(vol_tier 1 free_shelves)" "$free"
