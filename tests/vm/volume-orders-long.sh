@@ -92,18 +92,18 @@ while more "$FIO_SHARE"; do
 done
 vol_down
 fresh
-dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
+DM_DISABLE_UDEV=1 dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
 on_load() { VOL=/dev/mapper/load "$@"; }
 on_load oracle_new "$SEED"
 while more 100; do
 	step on_load by_oracle
-	dmsetup remove load
+	DM_DISABLE_UDEV=1 dmsetup remove load
 	reopen
-	dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
+	DM_DISABLE_UDEV=1 dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
 	on_load oracle_clean --touched --sample 4
 done
 on_load oracle_clean
-dmsetup remove load
+DM_DISABLE_UDEV=1 dmsetup remove load
 homes=$(vol_tier 1 used) homes=${homes%/*}
 vol_down
 vol_check
