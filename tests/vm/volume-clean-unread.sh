@@ -38,11 +38,11 @@ region = [i for i in json.load(sys.stdin)["items"] if i["item"] == "region"][0]
 place, block = max((run["place"] + run["blocks"] - 1, run["block"] + run["blocks"] - 1) for run in region["run"])
 print(place // 16384, place % 16384, block)'
 }
-# bad SHELF BLOCK [NR]: it, and those behind it, cannot be read
+# bad SHELF BLOCK [NR [STATUS]]: it, and those behind it, cannot be read, says the drive in its word for it
 bad() {
 	local data
 	data=$(vol_layout slow data) data=${data% *}
-	drive slow error add read $((data + ($1 * 16384 + $2) * 8)) $((${3:-1} * 8))
+	drive slow error add read $((data + ($1 * 16384 + $2) * 8)) $((${3:-1} * 8)) "status=${4:-io}"
 }
 
 mkdrive slow ram 512
@@ -134,9 +134,13 @@ print([run["block"] + at - run["place"] for run in region["run"] if run["tier"] 
 orders move "$shelf" clean tier_down=1 || die "cleaning: $(cat /dev/shm/orders)"
 ended partly 0 1 "$at10"
 vol_message commit
-orders move "$shelf" clean tier_down=1 || true
-ended partly EIO 1 "$at10"
-pass "who orders a cleaning hears of a loose block that cannot be read"
+for status in io medium timeout; do
+	drive slow error clear
+	bad "$shelf" 10 1 $status
+	orders move "$shelf" clean tier_down=1 || true
+	ended partly EIO 1 "$at10"
+done
+pass "who orders a cleaning hears of a loose block that cannot be read, in whichever words the drive said it"
 vol_message checkpoint
 vol_down
 left=$(on "$shelf")

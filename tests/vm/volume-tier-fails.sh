@@ -86,4 +86,27 @@ for turn in 1 2; do
 	[ $turn = 2 ] || sleep 31
 done
 vol_down
+
+# a cleaning, one of whose two flushes fails: one error, its pack is where it was, and the next cleaning moves it
+vol_format
+up
+dd if=/dev/urandom of=/dev/shm/data bs=1M count=8 status=none
+dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct status=none
+for r in 0 1; do from_ram orders /dev/terrace/vol move $r append tier_down=1 codec=none > /dev/null; done
+vol_down		# which ends the shelf
+shelf=$(terracectl dump --json packs --range 0 "${VOL_DRIVES[@]}" |
+	/usr/bin/python3 -ISc 'import json, sys; print(json.load(sys.stdin)["items"][0]["place"] // 16384)')
+up
+clean() { from_ram orders /dev/terrace/vol move "$shelf" clean tier_down=1 > /dev/shm/orders; }
+drive slow error add flush 0 0 count=1
+clean || true
+grep -q "status=partly error=EIO down=1026 " /dev/shm/orders || die "a cleaning, one of whose flushes failed: $(cat /dev/shm/orders)"
+drive slow error clear
+check_eq "errors" "$(errors 0) $(errors 1)" "0 1"
+cmp /dev/shm/data "$VOL" -n $((8 << 20)) || die "other data after a cleaning that failed"
+clean || die "the next cleaning: $(cat /dev/shm/orders)"
+grep -q "status=done error=0 down=1026 " /dev/shm/orders || die "the next cleaning: $(cat /dev/shm/orders)"
+cmp /dev/shm/data "$VOL" -n $((8 << 20)) || die "other data after a cleaning"
+vol_down
+vol_check
 pass "a tier that begins to fail is told"
