@@ -321,6 +321,8 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "jobs_cut", c->files.cut_jobs);
 	number(out, "mapped", c->mapped);
 	number(out, "unmapped", c->unmapped);
+	number(out, "not_asked", c->not_asked);
+	number(out, "looked_again", c->looked_again);
 	number(out, "extents_shared", c->extents.shared);
 	number(out, "extents_unaligned", c->extents.unaligned);
 	number(out, "extents_odd", c->extents.odd);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A ring of questions between the daemon and a thread; see asker.h.
+ * Questions that go between the daemon and a thread; see asker.h.  Each is in one hand at a time:
  *
- *	[heard, done)	answered
- *	[done, head)	waiting; the first one may be under way
+ *	FREE -> WAITING		asker_ask()
+ *	WAITING -> UNDER_WAY	the thread: the first of the urgent ones, else the first
+ *	UNDER_WAY -> ANSWERED	the thread
+ *	ANSWERED -> FREE	asker_hear()
  */
 #include "sense/asker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#define QUESTIONS	(ASKER_URGENT + ASKER_PATIENT)
+
 struct question {
+	enum { FREE, WAITING, UNDER_WAY, ANSWERED } state;
+	uint64_t serial;	/* in the order in which it came to be so */
 	struct mount mount;
 	struct asker_answer answer;
 };
@@ -28,9 +35,8 @@ struct asker {
 	pthread_cond_t wake, answered;
 	bool stop, away;
 	bool orphan;		/* the thread is alone with all this, and frees it */
-	uint32_t heard, done, head;
-	struct question ring[ASKER_QUESTIONS];
-	struct question now;	/* the thread's own */
+	uint64_t serial;
+	struct question question[QUESTIONS];
 };
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -54,7 +60,7 @@ static int open_root(const char *path, uint32_t dev)
  * A wrong guess is refused by the filesystem (ESTALE), not taken for another file: the generation
  * has to be right.  No O_NOATIME: that is for a file's owner alone, and FIEMAP is no access.
  */
-int asker_open_inode(const struct mount *m, const struct file_id *id)
+static int open_inode(const struct mount *m, const struct file_id *id)
 {
 	union {
 		struct file_handle handle;
@@ -64,7 +70,7 @@ int asker_open_inode(const struct mount *m, const struct file_id *id)
 	int root = open_root(m->path, id->dev), fd;
 
 	if (root < 0)
-		return root;
+		return -ENODEV;
 	memset(&u, 0, sizeof(u));
 	if (m->xfs) {
 		u.handle.handle_type = 0x81;	/* XFS: FILEID_INO32_GEN | 64 bits */
@@ -78,29 +84,73 @@ int asker_open_inode(const struct mount *m, const struct file_id *id)
 		memcpy(u.handle.f_handle + 4, &id->generation, 4);
 	}
 	fd = open_by_handle_at(root, &u.handle, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		fd = -errno;
 	close(root);
 	return fd;
 }
 
+/* A name that is not known any more ends in " (deleted)". */
+static void note_path(struct asker_answer *a, int fd)
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, a->path, sizeof(a->path) - 1);
+	a->path[n > 0 && n < (ssize_t)sizeof(a->path) - 1 ? n : 0] = 0;
+}
+
 static void answer(struct question *q)
 {
-	int fd = asker_open_inode(&q->mount, &q->answer.id), nr = 0;
+	struct asker_answer *a = &q->answer;
+	int fd = open_inode(&q->mount, &a->id), nr;
 
-	if (fd >= 0) {
-		nr = extents_of(fd, &q->mount.stack, q->answer.extent, ASKER_EXTENTS, &q->answer.stats);
-		close(fd);
+	if (fd < 0) {
+		a->err = fd;
+		return;
 	}
-	q->answer.nr = nr > 0 ? (uint32_t)nr : 0;
+	note_path(a, fd);
+	nr = extents_all(fd, &q->mount.stack, &a->extent, &a->stats);
+	close(fd);
+	a->nr = nr > 0 ? (uint32_t)nr : 0;
+	a->err = nr < 0 ? nr : 0;
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
 static void release(struct asker *a)
 {
+	for (uint32_t i = 0; i < QUESTIONS; i++)
+		free(a->question[i].answer.extent);
 	pthread_cond_destroy(&a->answered);
 	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+/* The first in this state; called locked. */
+static struct question *first(struct asker *a, int state)
+{
+	struct question *best = NULL;
+
+	for (uint32_t i = 0; i < QUESTIONS; i++) {
+		struct question *q = &a->question[i];
+		const bool urgent = q->answer.urgent && state == WAITING;
+
+		if ((int)q->state != state)
+			continue;
+		if (!best || (urgent && !best->answer.urgent) ||
+		    (q->serial < best->serial && (urgent || state != WAITING || !best->answer.urgent)))
+			best = q;
+	}
+	return best;
+}
+
+static void becomes(struct asker *a, struct question *q, int state)
+{
+	q->state = state;
+	q->serial = ++a->serial;
 }
 
 static void *run(void *arg)
@@ -110,17 +160,19 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		if (a->done == a->head) {
+		struct question *q = first(a, WAITING);
+
+		if (!q) {
 			pthread_cond_wait(&a->wake, &a->lock);
 			continue;
 		}
-		a->now = a->ring[a->done % ASKER_QUESTIONS];
+		becomes(a, q, UNDER_WAY);
 		a->away = true;
 		pthread_mutex_unlock(&a->lock);
-		answer(&a->now);
+		answer(q);
 		pthread_mutex_lock(&a->lock);
 		a->away = false;
-		a->ring[a->done++ % ASKER_QUESTIONS] = a->now;
+		becomes(a, q, ANSWERED);
 		pthread_cond_signal(&a->answered);
 	}
 	orphan = a->orphan;
@@ -132,23 +184,29 @@ static void *run(void *arg)
 
 /* ---- the daemon's side ------------------------------------------------------------------------ */
 
-bool asker_ask(struct asker *a, const struct mount *m, const struct file_id *id)
+bool asker_ask(struct asker *a, const struct mount *m, const struct file_id *id, bool urgent)
 {
-	bool room;
+	uint32_t room = urgent ? ASKER_URGENT : ASKER_PATIENT;
+	struct question *q;
 
 	pthread_mutex_lock(&a->lock);
-	room = a->head - a->heard < ASKER_QUESTIONS;
-	if (room) {
-		struct question *q = &a->ring[a->head++ % ASKER_QUESTIONS];
-
-		memset(q, 0, sizeof(*q));
+	for (uint32_t i = 0; i < QUESTIONS; i++)
+		room -= a->question[i].state != FREE && a->question[i].answer.urgent == urgent;
+	q = room ? first(a, FREE) : NULL;
+	if (q) {
 		q->mount = *m;
-		q->answer.id = *id;
-		q->answer.stack = m->stack;
+		q->answer = (struct asker_answer){ .id = *id, .stack = m->stack, .urgent = urgent };
+		becomes(a, q, WAITING);
 		pthread_cond_signal(&a->wake);
 	}
 	pthread_mutex_unlock(&a->lock);
-	return room;
+	return q;
+}
+
+/* Whether an answer will come; called locked. */
+static bool any_asked(struct asker *a)
+{
+	return a->away || first(a, WAITING);
 }
 
 bool asker_hear(struct asker *a, uint64_t until_ns, struct asker_answer *out)
@@ -156,17 +214,19 @@ bool asker_hear(struct asker *a, uint64_t until_ns, struct asker_answer *out)
 	const struct timespec until = {
 		.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000),
 	};
-	bool got;
+	struct question *q;
 
 	pthread_mutex_lock(&a->lock);
-	while (a->heard == a->done && a->done != a->head &&
+	while (!(q = first(a, ANSWERED)) && any_asked(a) &&
 	       !pthread_cond_clockwait(&a->answered, &a->lock, CLOCK_MONOTONIC, &until))
 		;
-	got = a->heard != a->done;
-	if (got)
-		*out = a->ring[a->heard++ % ASKER_QUESTIONS].answer;
+	if (q) {
+		*out = q->answer;
+		memset(&q->answer, 0, sizeof(q->answer));
+		q->state = FREE;
+	}
 	pthread_mutex_unlock(&a->lock);
-	return got;
+	return q;
 }
 
 int asker_open(struct asker **out)

@@ -16,6 +16,9 @@ struct place {
 	struct file_id id;
 	uint32_t nr;		/* 0: free */
 	bool stale;		/* part of it may be others' since: cut, or shared */
+	bool shared;		/* ... or is about to be: it stays stale */
+	bool again;		/* to be looked at again */
+	bool absent;		/* its filesystem was away, and it has not been looked at since */
 	struct extent *extent;
 };
 

@@ -12,13 +12,15 @@
 
 #include "sense/asker.h"
 #include "sense/bequest.h"
+#include "sense/inquiry.h"
 #include "sense/lsm.h"
 #include "sense/mounts.h"
 #include "sense/places.h"
 
-#define WAITING		1024	/* tables closed since the last tick */
-#define BEQUESTS	ASKER_QUESTIONS	/* jobs that ended since then */
-#define PATIENCE_NS	2000000ull	/* of a tick, with a file that is being written */
+#define BEQUESTS	32	/* jobs that ended, and outputs that began to grow */
+#define BEQUEST_NS	5000000000ull	/* outputs that are not placed by then are not waited for */
+#define PATIENCE_NS	2000000ull	/* of a tick, with who is asked */
+#define HEARD_EXTENTS	EXTENTS_MOST	/* told in a tick; one file more may have begun by then */
 
 struct watch {
 	struct watch_tell tell;
@@ -26,9 +28,12 @@ struct watch {
 	struct lsm_sense *lsm;
 	bool marks;
 	struct mounts mounts;
-	struct file_id waiting[WAITING];
-	uint32_t nr_waiting;
-	struct bequest *bequest[BEQUESTS];	/* until outputs have been asked for */
+	uint64_t now_ns;		/* of this tick */
+	struct inquiries inquiries;
+	struct waiting_bequest {
+		struct bequest *b;
+		uint64_t since_ns;
+	} bequest[BEQUESTS];		/* until outputs have been asked for */
 	uint32_t nr_bequests;
 	struct growing {
 		struct file_id id;
@@ -36,6 +41,7 @@ struct watch {
 		bool bottom, asked;
 	} growing[BEQUESTS];		/* outputs that began to grow, until it is known where */
 	uint32_t nr_growing;
+	uint32_t looked;		/* places before this one are not to be looked at again */
 	struct asker *asker;
 	struct asker_answer answer;
 	struct logs *logs;
@@ -46,61 +52,36 @@ struct watch {
 /* ---- asking for extents ------------------------------------------------------------------- */
 
 /* The folder of a table may be a database's.  A name that is not known any more ends in " (deleted)", and is none. */
-static void note_folder(struct watch *w, const struct file *file, int fd)
+static void note_folder(struct watch *w, const struct file *file, char *path)
 {
-	char link[32], path[LOGS_PATH], *end;
-	ssize_t n;
+	char *end = strrchr(path, '/');
 
 	if (file->kind != FILE_TABLE || !file->parent || logs_used(w->logs, file->id.dev, file->parent))
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = 0;
-	end = strrchr(path, '/');
-	if (n < 2 || n == sizeof(path) - 1 || !end || end == path || strcmp(end + 1, file->name))
+	if (!end || end == path || strcmp(end + 1, file->name))
 		return;
 	*end = 0;
 	logs_found(w->logs, file->id.dev, file->parent, path);
 }
 
-/* Into @extent, in memory of its own if there are any; their number, 0: it cannot be asked. */
-static uint32_t extents_by_id(struct watch *w, const struct file_id *id, struct extent **extent)
+/* Nothing of it is known; what was known before may still be its own, and is trimmed where it is free. */
+static void cannot_be_asked(struct watch *w, const struct file_id *id)
 {
-	const struct file *file = files_find(&w->files, id);
-	const struct mount *m = mounts_now(&w->mounts, id->dev);
-	int fd = m ? asker_open_inode(m, id) : -1, nr = 0;
+	struct place *p = places_find(&w->places, id);
 
-	if (fd >= 0) {
-		nr = extents_all(fd, &m->stack, extent, &w->counts.extents);
-		if (file)
-			note_folder(w, file, fd);
-		close(fd);
-	}
-	return nr > 0 ? (uint32_t)nr : 0;
+	if (p)
+		p->stale = true;
+	w->counts.unmapped++;
+	if (w->tell.left)
+		w->tell.left(w->tell.ctx, id);
 }
 
-static void ask(struct watch *w, const struct file_id *id)
+static void ask_later(struct watch *w, const struct inquiry *one)
 {
-	const struct file *file = files_find(&w->files, id);
-	struct extent *extent = NULL;
-	uint32_t nr = extents_by_id(w, id, &extent);
-	struct place *before = places_find(&w->places, id);
-
-	if (before && w->tell.moved)
-		w->tell.moved(w->tell.ctx, before->extent, before->nr);
-	if (!nr) {
-		w->counts.unmapped++;
-		if (before)
-			places_drop(&w->places, before);
-		if (w->tell.left)
-			w->tell.left(w->tell.ctx, id);
+	if (inquiries_add(&w->inquiries, one))
 		return;
-	}
-	w->counts.mapped++;
-	places_keep(&w->places, id, extent, nr);
-	if (w->tell.placed && file)
-		w->tell.placed(w->tell.ctx, file, extent, nr);
-	free(extent);
+	w->counts.not_asked++;
+	cannot_be_asked(w, &one->file.id);
 }
 
 /* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
@@ -133,7 +114,7 @@ static void ask_growing(struct watch *w)
 
 		if (g->asked)
 			continue;
-		g->asked = m && asker_ask(w->asker, m, &g->id);
+		g->asked = m && asker_ask(w->asker, m, &g->id, true);
 		if (g->asked)
 			continue;
 		w->counts.growing_lost++;
@@ -153,36 +134,162 @@ static struct growing *growing_of(struct watch *w, const struct file_id *id)
  * What was allocated ahead counts: databases do that for the files they are about to write.  Whoever was waited for too
  * long is told with a later tick, if it still grows then.
  */
-static void hear_growing(struct watch *w, uint64_t now_ns)
+static void hear_growing(struct watch *w, const struct asker_answer *a)
 {
-	struct asker_answer *a = &w->answer;
+	struct growing *g = growing_of(w, &a->id);
+	const struct file *file = files_find(&w->files, &a->id);
+	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
-	while (asker_hear(w->asker, now_ns + PATIENCE_NS, a)) {
-		struct growing *g = growing_of(w, &a->id);
-		const struct file *file = files_find(&w->files, &a->id);
-		const struct mount *m = mounts_now(&w->mounts, a->id.dev);
+	if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
+		w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
+	w->counts.growing_late += g && (!file || !file->open);
+	if (g)
+		growing_drop(w, (uint32_t)(g - w->growing));
+}
+
+/* As many as may be asked; whose filesystem is out of reach is not. */
+static void ask_waiting(struct watch *w)
+{
+	const struct inquiry *one;
+
+	while ((one = inquiries_next(&w->inquiries))) {
+		const struct file_id id = one->file.id;
+		const struct mount *m = mounts_now(&w->mounts, id.dev);
+
+		if (m && !asker_ask(w->asker, m, &id, false))
+			return;
+		inquiries_asked(&w->inquiries);
+		if (!m) {
+			struct inquiry gone;
+
+			inquiries_answered(&w->inquiries, &id, &gone);
+			cannot_be_asked(w, &id);
+		}
+	}
+}
+
+/* It is inline, or all of it is shared. */
+static void nothing_of_its_own(struct watch *w, const struct file_id *id)
+{
+	struct place *p = places_find(&w->places, id);
+
+	if (p && w->tell.moved)
+		w->tell.moved(w->tell.ctx, p->extent, p->nr);
+	if (p)
+		places_drop(&w->places, p);
+	cannot_be_asked(w, id);
+}
+
+/* Its filesystem was away: what lay there may be anything by now. */
+static void died_unheard(struct watch *w, const struct file_id *id)
+{
+	struct place *p = places_find(&w->places, id);
+
+	if (p)
+		places_drop(&w->places, p);
+}
+
+/*
+ * It died while it was asked.  Where it lay then is its own no longer, and another may have been told as placed there: that
+ * is trimmed where it is free, and nothing else is said of it.
+ */
+static void died_meanwhile(struct watch *w, const struct inquiry *one, const struct asker_answer *a)
+{
+	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
+
+	if (one->told || !a->nr || !m || !stack_same(&m->stack, &a->stack))
+		return;
+	for (uint32_t i = 0; i < a->nr; i++)
+		w->counts.dead_blocks += a->extent[i].nr;
+	inquiries_dead(&w->inquiries, &a->id, true);
+	if (w->tell.dead)
+		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
+}
+
+/* It may have been cut, shared or written on since it was asked: an answer that is not sure, and it has to be asked again. */
+static void placed(struct watch *w, const struct inquiry *one, struct asker_answer *a)
+{
+	const struct file *file = files_find(&w->files, &a->id);
+	struct place *p = places_find(&w->places, &a->id);
+	const bool shared = one->shared || (p && p->shared);
+
+	if (p && w->tell.moved)
+		w->tell.moved(w->tell.ctx, p->extent, p->nr);
+	*(one->again ? &w->counts.looked_again : &w->counts.mapped) += 1;
+	places_keep(&w->places, &a->id, a->extent, a->nr);
+	p = places_find(&w->places, &a->id);
+	if (p) {
+		p->shared = shared;
+		p->stale = shared || one->changed;
+	}
+	if (!file)
+		return;
+	if (w->tell.placed)
+		w->tell.placed(w->tell.ctx, file, a->extent, a->nr);
+	note_folder(w, file, a->path);
+}
+
+static void hear(struct watch *w, struct asker_answer *a)
+{
+	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
+	struct inquiry one;
+
+	if (!inquiries_answered(&w->inquiries, &a->id, &one))
+		return;
+	if (one.dead) {
+		died_meanwhile(w, &one, a);
+	} else if (one.again && m && a->err == -ESTALE) {
+		died_unheard(w, &a->id);
+	} else if (m && !stack_same(&m->stack, &a->stack)) {
+		ask_later(w, &(struct inquiry){ .file = one.file, .again = one.again, .shared = one.shared });
+	} else if (!m || a->err) {
+		cannot_be_asked(w, &a->id);
+	} else if (!a->nr) {
+		nothing_of_its_own(w, &a->id);
+	} else {
+		placed(w, &one, a);
+		pass_on(w, &a->id);
+	}
+}
+
+/* While few others wait. */
+static void look_again(struct watch *w)
+{
+	for (; w->looked < PLACES && inquiries_count(&w->inquiries) < INQUIRIES_FEW; w->looked++) {
+		struct place *p = &w->places.place[w->looked];
+
+		if (!p->nr || !p->again)
+			continue;
+		p->again = false;
+		ask_later(w, &(struct inquiry){ .file.id = p->id, .again = true });
+	}
+}
+
+/* Asks and hears, as much as a tick has time for. */
+static void ask(struct watch *w)
+{
+	uint64_t told = 0;
+
+	ask_growing(w);
+	look_again(w);
+	ask_waiting(w);
+	while (told < HEARD_EXTENTS && asker_hear(w->asker, w->now_ns + PATIENCE_NS, &w->answer)) {
+		struct asker_answer *a = &w->answer;
 
 		extents_count(&w->counts.extents, &a->stats);
-		if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
-			w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
-		w->counts.growing_late += g && (!file || !file->open);
-		if (g)
-			growing_drop(w, (uint32_t)(g - w->growing));
+		if (a->urgent)
+			hear_growing(w, a);
+		else
+			hear(w, a);
+		told += 1 + a->nr;
+		free(a->extent);
+		a->extent = NULL;
+		look_again(w);
+		ask_waiting(w);
 	}
 }
 
 /* ---- what files tell ------------------------------------------------------------------------ */
-
-static void ask_later(struct watch *w, const struct file_id *id)
-{
-	if (w->nr_waiting < WAITING) {
-		w->waiting[w->nr_waiting++] = *id;
-		return;
-	}
-	w->counts.unmapped++;
-	if (w->tell.left)
-		w->tell.left(w->tell.ctx, id);
-}
 
 /* One that has a place was cut, or written on. */
 static void on_table(void *ctx, const struct file *file)
@@ -192,24 +299,30 @@ static void on_table(void *ctx, const struct file *file)
 
 	if (p)
 		p->stale = true;
-	ask_later(w, &file->id);
+	inquiries_changed(&w->inquiries, &file->id, false);
+	ask_later(w, &(struct inquiry){ .file.id = file->id });
 }
 
 /*
  * What it has given up may be another's in a moment, what it shares is another's already: should it die before it is
- * asked again, its place is not to be relied upon.  What is shared is not asked for: that may be about to happen only.
+ * asked again, its place is not to be relied upon.  What is shared is not asked for, and whatever else it is asked for later
+ * is not relied upon either: that may be about to happen only, or be under way.
  */
 static void on_changed(void *ctx, const struct file_id *id, bool shared)
 {
 	struct watch *w = ctx;
 	struct place *p = places_find(&w->places, id);
+	const bool asked = inquiries_changed(&w->inquiries, id, shared);
 
-	if (!p)
+	if (!p && !asked)
 		return;
 	w->counts.places_changed++;
-	if (!p->stale && !shared)
-		ask_later(w, id);
+	if (!shared && !inquiries_wait(&w->inquiries, id))
+		ask_later(w, &(struct inquiry){ .file.id = *id });
+	if (!p)
+		return;
 	p->stale = true;
+	p->shared |= shared;
 }
 
 /* From before the daemon's start, perhaps. */
@@ -217,8 +330,8 @@ static void on_input(void *ctx, const struct file_id *id)
 {
 	struct watch *w = ctx;
 
-	if (!places_find(&w->places, id) && w->nr_waiting < WAITING)
-		w->waiting[w->nr_waiting++] = *id;
+	if (!places_find(&w->places, id) && !inquiries_have(&w->inquiries, id))
+		ask_later(w, &(struct inquiry){ .file.id = *id });
 }
 
 static void on_left(void *ctx, const struct file *file)
@@ -236,6 +349,7 @@ static void on_death(void *ctx, const struct file *file)
 	const struct mount *m = mounts_now(&w->mounts, file->id.dev);
 	struct place *p = places_find(&w->places, &file->id);
 
+	inquiries_dead(&w->inquiries, &file->id, p && m);
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
 	if (m && w->tell.dead)
@@ -254,7 +368,7 @@ static void on_job(void *ctx, const struct file_job *job)
 		return;
 	b = w->nr_bequests < BEQUESTS ? bequest_of(job, &w->places) : NULL;
 	if (b)
-		w->bequest[w->nr_bequests++] = b;
+		w->bequest[w->nr_bequests++] = (struct waiting_bequest){ .b = b, .since_ns = w->now_ns };
 	else
 		w->counts.bequests_lost++;
 }
@@ -379,7 +493,7 @@ static void move_place(struct watch *w, struct place *p, const struct stack *sta
 	const struct file *file = files_find(&w->files, &p->id);
 	const struct file_id id = p->id;
 	const uint32_t room = p->nr + STACK_PIECES;	/* each border cuts one */
-	const bool stale = p->stale;
+	const struct place was = *p;
 	struct extent *extent = malloc(room * sizeof(*extent));
 	uint32_t nr = 0;
 
@@ -399,8 +513,12 @@ static void move_place(struct watch *w, struct place *p, const struct stack *sta
 	}
 	places_keep(&w->places, &id, extent, nr);
 	p = places_find(&w->places, &id);
-	if (p)
-		p->stale = stale;
+	if (p) {
+		p->stale = was.stale;
+		p->shared = was.shared;
+		p->again = was.again;
+		p->absent = was.absent;
+	}
 	if (w->tell.placed && file)
 		w->tell.placed(w->tell.ctx, file, extent, nr);
 	free(extent);
@@ -413,28 +531,19 @@ static void move_places(struct watch *w, const struct mount *m)
 			move_place(w, &w->places.place[i], &m->stack);
 }
 
-/* Files that have died meanwhile, or another filesystem's, are not found by their handles. */
+/*
+ * Those of before are asked one by one, as there is time for it.  Files that have died meanwhile, or another filesystem's,
+ * are not found by their handles.
+ */
 static void ask_places_again(struct watch *w, uint32_t dev)
 {
 	for (uint32_t i = 0; i < PLACES; i++) {
 		struct place *p = &w->places.place[i];
-		const struct file *file = p->nr && p->id.dev == dev ? files_find(&w->files, &p->id) : NULL;
-		const struct file_id id = p->id;
-		struct extent *extent = NULL;
-		uint32_t nr;
 
-		if (!p->nr || id.dev != dev)
-			continue;
-		nr = extents_by_id(w, &id, &extent);
-		if (!nr) {
-			places_drop(&w->places, p);
-			continue;
-		}
-		places_keep(&w->places, &id, extent, nr);
-		if (w->tell.placed && file)
-			w->tell.placed(w->tell.ctx, file, extent, nr);
-		free(extent);
+		if (p->nr && p->id.dev == dev)
+			p->again = p->stale = p->absent = true;
 	}
+	w->looked = 0;
 }
 
 static int on_mounted(void *ctx, const struct mount *m)
@@ -478,31 +587,54 @@ static void on_restacked(void *ctx, const struct mount *m)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-void watch_tick(struct watch *w, bool look, bool logs)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static bool waits_for_outputs(const struct watch *w, const struct bequest *b)
+{
+	for (uint32_t i = b->nr_inputs; i < b->nr_inputs + b->nr_outputs; i++)
+		if (!b->file[i].nr && inquiries_have(&w->inquiries, &b->file[i].id))
+			return true;
+	return false;
+}
+
+/* In the order in which jobs ended. */
+static void tell_bequests(struct watch *w)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < w->nr_bequests; i++) {
+		struct waiting_bequest *one = &w->bequest[i];
+
+		bequest_outputs(one->b, &w->places);
+		if (w->now_ns - one->since_ns < BEQUEST_NS && waits_for_outputs(w, one->b)) {
+			w->bequest[kept++] = *one;
+			continue;
+		}
+		w->tell.bequest(w->tell.ctx, one->b);
+		bequest_free(one->b);
+	}
+	w->nr_bequests = kept;
+}
+
+void watch_tick(struct watch *w, bool look, bool logs)
+{
+	w->now_ns = now_ns();
 	mounts_round(&w->mounts);
 	if (look)
 		mounts_look(&w->mounts);
 	if (logs)
 		logs_tick(w->logs);
 	lsm_drain(w->lsm);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	files_tick(&w->files, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
-	ask_growing(w);
-	hear_growing(w, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
-	for (uint32_t i = 0; i < w->nr_waiting; i++) {
-		ask(w, &w->waiting[i]);
-		pass_on(w, &w->waiting[i]);
-	}
-	w->nr_waiting = 0;
-	for (uint32_t i = 0; i < w->nr_bequests; i++) {
-		bequest_outputs(w->bequest[i], &w->places);
-		w->tell.bequest(w->tell.ctx, w->bequest[i]);
-		bequest_free(w->bequest[i]);
-	}
-	w->nr_bequests = 0;
+	w->now_ns = now_ns();
+	files_tick(&w->files, w->now_ns);
+	ask(w);
+	tell_bequests(w);
 }
 
 const struct watch_counts *watch_counts(struct watch *w)
@@ -571,7 +703,7 @@ void watch_close(struct watch *w)
 {
 	lsm_close(w->lsm);
 	for (uint32_t i = 0; i < w->nr_bequests; i++)
-		bequest_free(w->bequest[i]);
+		bequest_free(w->bequest[i].b);
 	for (uint32_t i = 0; i < w->nr_growing; i++)
 		bequest_free(w->growing[i].b);
 	asker_close(w->asker);

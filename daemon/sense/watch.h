@@ -4,8 +4,8 @@
  * crypt devices in between), follows their files (lsm.h, files.h), and knows where on the volume
  * each table is, since its blocks can no longer be asked for when it is dead.
  *
- * The daemon opens a table only for the moment in which it asks for its extents, by handle: no path
- * is walked, and a file that dies meanwhile is just not found.
+ * A table is opened only for the moment in which it is asked for its extents, by handle: no path is walked, and a file that
+ * died before that is just not found.  A thread does that (asker.h), for filesystems may hang.
  */
 #ifndef TERRACE_SENSE_WATCH_H
 #define TERRACE_SENSE_WATCH_H
@@ -28,6 +28,8 @@ struct watch_counts {
 	uint64_t places_forgotten;	/* of tables that live: their deaths mean nothing */
 	uint64_t places_changed;	/* times that a file whose place is known was cut or shared */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
+	uint64_t not_asked;		/* ... of these, since too many were waiting */
+	uint64_t looked_again;		/* tables that were asked once more, since they may have changed unheard */
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t growing_lost;		/* outputs that were not asked for: no room, or their filesystem is out of reach */
 	uint64_t growing_late;		/* ... that were complete when the answer came */
