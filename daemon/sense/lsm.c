@@ -25,11 +25,12 @@ static int hear(void *ctx, void *data, size_t bytes)
 {
 	struct lsm_sense *l = ctx;
 	const struct terrace_file_event *e = data;
+	bool more = true;
 
 	if (bytes >= sizeof(*e) && e->what && e->what < TERRACE_FILE_WHATS)
-		l->see(l->ctx, e);
+		more = l->see(l->ctx, e);
 	/* libbpf goes on while events come, and they may come faster than they are heard; this one is taken all the same */
-	return ++l->seen < MOST ? 0 : -EAGAIN;
+	return ++l->seen < MOST && more ? 0 : -EAGAIN;
 }
 
 /* libbpf tells much; what matters is said in one line by who asked. */

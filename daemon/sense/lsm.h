@@ -15,7 +15,8 @@
 
 struct lsm_sense;
 
-typedef void (*lsm_see_fn)(void *ctx, const struct terrace_file_event *e);
+/* False: enough for now. */
+typedef bool (*lsm_see_fn)(void *ctx, const struct terrace_file_event *e);
 
 /* @ignored: of a sense, whose program shall know at once which threads compact; or NULL.  0, or -errno with a phrase in @why. */
 int lsm_open(struct lsm_sense **out, const int *ignored, lsm_see_fn see, void *ctx, char *why, size_t bytes);
@@ -26,7 +27,7 @@ void lsm_close(struct lsm_sense *l);
 /* Filesystems by their device, 64 at most. */
 int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool on);
 
-/* Hands over what is there, without waiting, up to a bound.  How many or -errno. */
+/* Hands over what is there, without waiting, up to a bound, or until that is enough.  How many or -errno. */
 int lsm_drain(struct lsm_sense *l);
 
 /* Events that found no room, ever. */

@@ -20,7 +20,8 @@
 #define BEQUESTS	32	/* jobs that ended, and outputs that began to grow */
 #define BEQUEST_NS	5000000000ull	/* outputs that are not placed by then are not waited for */
 #define PATIENCE_NS	2000000ull	/* of a tick, with who is asked */
-#define HEARD_EXTENTS	EXTENTS_MOST	/* told in a tick; one file more may have begun by then */
+#define MOST_EXTENTS	EXTENTS_MOST	/* told in a tick, of deaths, and of answers; one file more may have begun by then */
+#define DEATH_EXTENTS	16u		/* what a death costs beside its own */
 
 struct watch {
 	struct watch_tell tell;
@@ -29,6 +30,7 @@ struct watch {
 	bool marks;
 	struct mounts mounts;
 	uint64_t now_ns;		/* of this tick */
+	uint64_t dead_extents;		/* told in this tick */
 	struct inquiries inquiries;
 	struct waiting_bequest {
 		struct bequest *b;
@@ -273,7 +275,7 @@ static void ask(struct watch *w)
 	ask_growing(w);
 	look_again(w);
 	ask_waiting(w);
-	while (told < HEARD_EXTENTS && asker_hear(w->asker, w->now_ns + PATIENCE_NS, &w->answer)) {
+	while (told < MOST_EXTENTS && asker_hear(w->asker, w->now_ns + PATIENCE_NS, &w->answer)) {
 		struct asker_answer *a = &w->answer;
 
 		extents_count(&w->counts.extents, &a->stats);
@@ -350,6 +352,7 @@ static void on_death(void *ctx, const struct file *file)
 	struct place *p = places_find(&w->places, &file->id);
 
 	inquiries_dead(&w->inquiries, &file->id, p && m);
+	w->dead_extents += p ? DEATH_EXTENTS + p->nr : 1;
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
 	if (m && w->tell.dead)
@@ -464,11 +467,13 @@ static void on_busy(void *ctx, uint32_t thread, bool yes)
 		w->tell.busy(w->tell.ctx, thread, yes);
 }
 
-static void on_event(void *ctx, const struct terrace_file_event *e)
+/* Others wait in the ring while so many deaths are told. */
+static bool on_event(void *ctx, const struct terrace_file_event *e)
 {
 	struct watch *w = ctx;
 
 	files_event(&w->files, e);
+	return w->dead_extents < MOST_EXTENTS;
 }
 
 /* ---- filesystems ------------------------------------------------------------------------------ */
@@ -630,6 +635,7 @@ void watch_tick(struct watch *w, bool look, bool logs)
 		mounts_look(&w->mounts);
 	if (logs)
 		logs_tick(w->logs);
+	w->dead_extents = 0;
 	lsm_drain(w->lsm);
 	w->now_ns = now_ns();
 	files_tick(&w->files, w->now_ns);

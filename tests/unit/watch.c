@@ -61,10 +61,13 @@ uint64_t lsm_lost(const struct lsm_sense *l)
 
 int lsm_drain(struct lsm_sense *l)
 {
+	uint32_t n = 0;
+
 	(void)l;
-	for (uint32_t i = 0; i < queued; i++)
-		see(seer, &queue[i]);
-	queued = 0;
+	while (n < queued && see(seer, &queue[n++]))
+		;
+	memmove(&queue[0], &queue[n], (queued - n) * sizeof(queue[0]));
+	queued -= n;
 	return 0;
 }
 
@@ -397,6 +400,36 @@ static void a_tick_asks_so_many_and_no_more(void **state)
 	watch_close(w);
 }
 
+/* A death costs what it leaves behind: thousands of them are told in several ticks, in their order, all the same. */
+static void a_tick_tells_so_many_deaths_and_no_more(void **state)
+{
+	struct watch *w = watch_one_table();
+	int before, ticks = 0;
+
+	(void)state;
+	pieces = 10;
+	for (uint64_t i = 2; i < 1002; i++)
+		written(i);
+	watch_tick(w, false, false);
+	assert_int_equal(watch_counts(w)->mapped, 1 + 373);
+	while (watch_counts(w)->mapped < 1001)
+		watch_tick(w, false, false);
+	for (uint64_t i = 2; i < 1002; i++) {
+		happens_to(i, TERRACE_FILE_UNLINKED, 0);
+		happens_to(i, TERRACE_FILE_DIED, 0);
+	}
+	do {
+		before = told.deaths;
+		watch_tick(w, false, false);
+		assert_in_range(told.deaths - before, 0, 200);
+		ticks++;
+	} while (told.deaths > before);
+	assert_int_equal(told.deaths, 1000);
+	assert_int_equal(told.sure, 1000);
+	assert_in_range(ticks, 6, 20);
+	watch_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +441,7 @@ int main(void)
 		cmocka_unit_test(who_dies_while_it_is_asked_is_trimmed_where_it_is_free),
 		cmocka_unit_test(what_cannot_be_asked_any_more_keeps_its_place),
 		cmocka_unit_test(a_tick_asks_so_many_and_no_more),
+		cmocka_unit_test(a_tick_tells_so_many_deaths_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
