@@ -323,6 +323,7 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "unmapped", c->unmapped);
 	number(out, "not_asked", c->not_asked);
 	number(out, "looked_again", c->looked_again);
+	number(out, "died_unheard", c->died_unheard);
 	number(out, "extents_shared", c->extents.shared);
 	number(out, "extents_unaligned", c->extents.unaligned);
 	number(out, "extents_odd", c->extents.odd);

@@ -87,6 +87,17 @@ const struct file *files_find(const struct files *f, const struct file_id *id)
 	return find((struct files *)f, id);
 }
 
+const struct file *files_next_open(const struct files *f, uint32_t *at)
+{
+	while (*at < FILES_MAX) {
+		const struct file *file = &f->file[(*at)++];
+
+		if (file->serial && file->open && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN))
+			return file;
+	}
+	return NULL;
+}
+
 static void has_no_name(struct files *f, struct file *file)
 {
 	uint32_t n = (uint32_t)(file - f->file) + 1;

@@ -165,6 +165,8 @@ void files_tick(struct files *f, uint64_t now_ns);
 void files_end(struct files *f);
 
 const struct file *files_find(const struct files *f, const struct file_id *id);
+/* The next table that seems to be written, from number *@at on, which is then beyond it.  NULL: none is left, and *@at is FILES_MAX. */
+const struct file *files_next_open(const struct files *f, uint32_t *at);
 
 /* The job under way that has written this table; its number among the outputs.  NULL: none. */
 const struct file_job *files_job_of_output(const struct files *f, const struct file_id *id, uint32_t *number);

@@ -43,7 +43,10 @@ struct watch {
 		bool bottom, asked;
 	} growing[BEQUESTS];		/* outputs that began to grow, until it is known where */
 	uint32_t nr_growing;
-	uint32_t looked;		/* places before this one are not to be looked at again */
+	uint64_t lost;			/* events, as far as they have been made good */
+	bool doubted;			/* all of them, in this tick */
+	uint32_t looked;		/* places before this one are not to be looked at again ... */
+	uint32_t looked_open;		/* ... nor files before this one that seem to be open; their number: all */
 	struct asker *asker;
 	struct asker_answer answer;
 	struct logs *logs;
@@ -67,12 +70,15 @@ static void note_folder(struct watch *w, const struct file *file, char *path)
 }
 
 /* Nothing of it is known; what was known before may still be its own, and is trimmed where it is free. */
-static void cannot_be_asked(struct watch *w, const struct file_id *id)
+static void cannot_be_asked(struct watch *w, const struct inquiry *one)
 {
+	const struct file_id *id = &one->file.id;
 	struct place *p = places_find(&w->places, id);
 
 	if (p)
 		p->stale = true;
+	if (one->again)
+		return;
 	w->counts.unmapped++;
 	if (w->tell.left)
 		w->tell.left(w->tell.ctx, id);
@@ -83,7 +89,7 @@ static void ask_later(struct watch *w, const struct inquiry *one)
 	if (inquiries_add(&w->inquiries, one))
 		return;
 	w->counts.not_asked++;
-	cannot_be_asked(w, &one->file.id);
+	cannot_be_asked(w, one);
 }
 
 /* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
@@ -164,31 +170,41 @@ static void ask_waiting(struct watch *w)
 		if (!m) {
 			struct inquiry gone;
 
-			inquiries_answered(&w->inquiries, &id, &gone);
-			cannot_be_asked(w, &id);
+			if (inquiries_answered(&w->inquiries, &id, &gone))
+				cannot_be_asked(w, &gone);
 		}
 	}
 }
 
 /* It is inline, or all of it is shared. */
-static void nothing_of_its_own(struct watch *w, const struct file_id *id)
+static void nothing_of_its_own(struct watch *w, const struct inquiry *one)
 {
-	struct place *p = places_find(&w->places, id);
+	struct place *p = places_find(&w->places, &one->file.id);
 
 	if (p && w->tell.moved)
 		w->tell.moved(w->tell.ctx, p->extent, p->nr);
 	if (p)
 		places_drop(&w->places, p);
-	cannot_be_asked(w, id);
+	cannot_be_asked(w, one);
 }
 
-/* Its filesystem was away: what lay there may be anything by now. */
+/*
+ * What it left behind is trimmed where it is free, like that of others of which nobody is sure.  If its filesystem was away
+ * meanwhile, what lay there may be anything by now.
+ */
 static void died_unheard(struct watch *w, const struct file_id *id)
 {
+	const struct terrace_file_event death = {
+		.what = TERRACE_FILE_DIED, .inode = id->inode, .generation = id->generation, .dev = id->dev, .nanoseconds = w->now_ns,
+	};
 	struct place *p = places_find(&w->places, id);
 
-	if (p)
+	if (p && p->absent) {
 		places_drop(&w->places, p);
+		return;
+	}
+	w->counts.died_unheard++;
+	files_event(&w->files, &death);
 }
 
 /*
@@ -208,7 +224,10 @@ static void died_meanwhile(struct watch *w, const struct inquiry *one, const str
 		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
 }
 
-/* It may have been cut, shared or written on since it was asked: an answer that is not sure, and it has to be asked again. */
+/*
+ * It may have been cut, shared or written on since it was asked: an answer that is not sure, and it has to be asked again.
+ * So it is while it seems to be written: if that is true it will be told again when it is closed.
+ */
 static void placed(struct watch *w, const struct inquiry *one, struct asker_answer *a)
 {
 	const struct file *file = files_find(&w->files, &a->id);
@@ -222,9 +241,9 @@ static void placed(struct watch *w, const struct inquiry *one, struct asker_answ
 	p = places_find(&w->places, &a->id);
 	if (p) {
 		p->shared = shared;
-		p->stale = shared || one->changed;
+		p->stale = shared || one->changed || (file && file->open);
 	}
-	if (!file)
+	if (!file || file->open)
 		return;
 	if (w->tell.placed)
 		w->tell.placed(w->tell.ctx, file, a->extent, a->nr);
@@ -245,9 +264,9 @@ static void hear(struct watch *w, struct asker_answer *a)
 	} else if (m && !stack_same(&m->stack, &a->stack)) {
 		ask_later(w, &(struct inquiry){ .file = one.file, .again = one.again, .shared = one.shared });
 	} else if (!m || a->err) {
-		cannot_be_asked(w, &a->id);
+		cannot_be_asked(w, &one);
 	} else if (!a->nr) {
-		nothing_of_its_own(w, &a->id);
+		nothing_of_its_own(w, &one);
 	} else {
 		placed(w, &one, a);
 		pass_on(w, &a->id);
@@ -264,6 +283,12 @@ static void look_again(struct watch *w)
 			continue;
 		p->again = false;
 		ask_later(w, &(struct inquiry){ .file.id = p->id, .again = true });
+	}
+	while (w->looked_open < FILES_MAX && inquiries_count(&w->inquiries) < INQUIRIES_FEW) {
+		const struct file *file = files_next_open(&w->files, &w->looked_open);
+
+		if (file)
+			ask_later(w, &(struct inquiry){ .file.id = file->id, .again = true });
 	}
 }
 
@@ -467,11 +492,44 @@ static void on_busy(void *ctx, uint32_t thread, bool yes)
 		w->tell.busy(w->tell.ctx, thread, yes);
 }
 
-/* Others wait in the ring while so many deaths are told. */
+/*
+ * Any file may have been cut, shared, closed or deleted unheard: what is known of it is not relied upon before it has been
+ * asked again.  Answers are heard after all events of a tick, so that once in a tick is enough.
+ */
+static void look_at_all(struct watch *w, uint64_t lost)
+{
+	w->lost = lost;
+	if (w->doubted)
+		return;
+	w->doubted = true;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		struct place *p = &w->places.place[i];
+
+		if (p->nr)
+			p->again = p->stale = true;
+	}
+	w->looked = 0;
+	w->looked_open = 0;
+	for (uint32_t i = 0; i < w->inquiries.nr_asked; i++) {
+		struct inquiry *one = &w->inquiries.asked[i];
+
+		one->changed = true;
+		if (!inquiries_wait(&w->inquiries, &one->file.id))
+			ask_later(w, &(struct inquiry){ .file = one->file, .again = true });
+	}
+}
+
+/*
+ * An event that comes after a lost one in the ring is heard after that is counted.  Others wait in the ring while so many
+ * deaths are told.
+ */
 static bool on_event(void *ctx, const struct terrace_file_event *e)
 {
 	struct watch *w = ctx;
+	const uint64_t lost = lsm_lost(w->lsm);
 
+	if (lost != w->lost)
+		look_at_all(w, lost);
 	files_event(&w->files, e);
 	return w->dead_extents < MOST_EXTENTS;
 }
@@ -636,7 +694,10 @@ void watch_tick(struct watch *w, bool look, bool logs)
 	if (logs)
 		logs_tick(w->logs);
 	w->dead_extents = 0;
+	w->doubted = false;
 	lsm_drain(w->lsm);
+	if (lsm_lost(w->lsm) != w->lost)
+		look_at_all(w, lsm_lost(w->lsm));
 	w->now_ns = now_ns();
 	files_tick(&w->files, w->now_ns);
 	ask(w);
@@ -700,6 +761,8 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 		free(w);
 		return err;
 	}
+	w->lost = lsm_lost(w->lsm);
+	w->looked_open = FILES_MAX;
 	mounts_look(&w->mounts);
 	*out = w;
 	return 0;

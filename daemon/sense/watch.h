@@ -30,6 +30,7 @@ struct watch_counts {
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t not_asked;		/* ... of these, since too many were waiting */
 	uint64_t looked_again;		/* tables that were asked once more, since they may have changed unheard */
+	uint64_t died_unheard;		/* of those */
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t growing_lost;		/* outputs that were not asked for: no room, or their filesystem is out of reach */
 	uint64_t growing_late;		/* ... that were complete when the answer came */
