@@ -322,6 +322,9 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "mapped", c->mapped);
 	number(out, "unmapped", c->unmapped);
 	number(out, "not_asked", c->not_asked);
+	number(out, "found", c->found);
+	number(out, "found_left", c->found_left + c->walks.left);
+	number(out, "walks", c->walks.walks);
 	number(out, "looked_again", c->looked_again);
 	number(out, "died_unheard", c->died_unheard);
 	number(out, "extents_shared", c->extents.shared);

@@ -178,13 +178,33 @@ static struct file *make(struct files *f, const struct file_id *id)
 	return file;
 }
 
-static void name_it(struct files *f, struct file *file, const struct terrace_file_event *e)
+static void call_it(struct files *f, struct file *file, const char *name, uint64_t parent)
 {
 	has_name(f, file);
-	memcpy(file->name, e->name, sizeof(file->name));
-	file->name[sizeof(file->name) - 1] = 0;
-	file->parent = e->parent;
+	memset(file->name, 0, sizeof(file->name));
+	memcpy(file->name, name, strnlen(name, sizeof(file->name) - 1));
+	file->parent = parent;
 	file->kind = file_kind_of(file->name, f->profiles);
+}
+
+static void name_it(struct files *f, struct file *file, const struct terrace_file_event *e)
+{
+	char name[sizeof(e->name)];
+
+	memcpy(name, e->name, sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	call_it(f, file, name, e->parent);
+}
+
+/* What is closed again of it is complete. */
+void files_found(struct files *f, const struct file_id *id, uint64_t parent, const char *name, uint64_t size)
+{
+	struct file *file = find(f, id) ?: make(f, id);
+
+	call_it(f, file, name, parent);
+	file->synced = true;
+	if (!file->open)
+		file->size = size;
 }
 
 /* ---- events ------------------------------------------------------------------------------ */

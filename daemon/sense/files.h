@@ -170,6 +170,8 @@ const struct file *files_next_open(const struct files *f, uint32_t *at);
 
 /* The job under way that has written this table; its number among the outputs.  NULL: none. */
 const struct file_job *files_job_of_output(const struct files *f, const struct file_id *id, uint32_t *number);
+/* A table that is there, whoever wrote it: its name is @name now. */
+void files_found(struct files *f, const struct file_id *id, uint64_t parent, const char *name, uint64_t size);
 /* The heat of its outputs up to this one, complete, has been passed on. */
 void files_given(struct files *f, const struct file_id *id);
 

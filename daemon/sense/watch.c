@@ -8,313 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "sense/asker.h"
-#include "sense/bequest.h"
-#include "sense/inquiry.h"
 #include "sense/lsm.h"
-#include "sense/mounts.h"
-#include "sense/places.h"
+#include "sense/watching.h"
 
-#define BEQUESTS	32	/* jobs that ended, and outputs that began to grow */
 #define BEQUEST_NS	5000000000ull	/* outputs that are not placed by then are not waited for */
-#define PATIENCE_NS	2000000ull	/* of a tick, with who is asked */
-#define MOST_EXTENTS	EXTENTS_MOST	/* told in a tick, of deaths, and of answers; one file more may have begun by then */
 #define DEATH_EXTENTS	16u		/* what a death costs beside its own */
-
-struct watch {
-	struct watch_tell tell;
-	struct watch_counts counts;
-	struct lsm_sense *lsm;
-	bool marks;
-	struct mounts mounts;
-	uint64_t now_ns;		/* of this tick */
-	uint64_t dead_extents;		/* told in this tick */
-	struct inquiries inquiries;
-	struct waiting_bequest {
-		struct bequest *b;
-		uint64_t since_ns;
-	} bequest[BEQUESTS];		/* until outputs have been asked for */
-	uint32_t nr_bequests;
-	struct growing {
-		struct file_id id;
-		struct bequest *b;
-		bool bottom, asked;
-	} growing[BEQUESTS];		/* outputs that began to grow, until it is known where */
-	uint32_t nr_growing;
-	uint64_t lost;			/* events, as far as they have been made good */
-	bool doubted;			/* all of them, in this tick */
-	uint32_t looked;		/* places before this one are not to be looked at again ... */
-	uint32_t looked_open;		/* ... nor files before this one that seem to be open; their number: all */
-	struct asker *asker;
-	struct asker_answer answer;
-	struct logs *logs;
-	struct places places;
-	struct files files;
-};
-
-/* ---- asking for extents ------------------------------------------------------------------- */
-
-/* The folder of a table may be a database's.  A name that is not known any more ends in " (deleted)", and is none. */
-static void note_folder(struct watch *w, const struct file *file, char *path)
-{
-	char *end = strrchr(path, '/');
-
-	if (file->kind != FILE_TABLE || !file->parent || logs_used(w->logs, file->id.dev, file->parent))
-		return;
-	if (!end || end == path || strcmp(end + 1, file->name))
-		return;
-	*end = 0;
-	logs_found(w->logs, file->id.dev, file->parent, path);
-}
-
-/* Nothing of it is known; what was known before may still be its own, and is trimmed where it is free. */
-static void cannot_be_asked(struct watch *w, const struct inquiry *one)
-{
-	const struct file_id *id = &one->file.id;
-	struct place *p = places_find(&w->places, id);
-
-	if (p)
-		p->stale = true;
-	if (one->again)
-		return;
-	w->counts.unmapped++;
-	if (w->tell.left)
-		w->tell.left(w->tell.ctx, id);
-}
-
-static void ask_later(struct watch *w, const struct inquiry *one)
-{
-	if (inquiries_add(&w->inquiries, one))
-		return;
-	w->counts.not_asked++;
-	cannot_be_asked(w, one);
-}
-
-/* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
-static void pass_on(struct watch *w, const struct file_id *id)
-{
-	uint32_t number;
-	const struct file_job *job = files_job_of_output(&w->files, id, &number);
-	struct bequest *b = job && job->nr_inputs && w->tell.bequest ? bequest_of(job, &w->places) : NULL;
-
-	if (!b)
-		return;
-	bequest_until(b, number + 1);
-	bequest_outputs(b, &w->places);
-	w->tell.bequest(w->tell.ctx, b);
-	files_given(&w->files, id);
-	bequest_free(b);
-}
-
-static void growing_drop(struct watch *w, uint32_t i)
-{
-	bequest_free(w->growing[i].b);
-	w->growing[i] = w->growing[--w->nr_growing];
-}
-
-static void ask_growing(struct watch *w)
-{
-	for (uint32_t i = w->nr_growing; i-- > 0;) {
-		struct growing *g = &w->growing[i];
-		const struct mount *m = g->asked ? NULL : mounts_now(&w->mounts, g->id.dev);
-
-		if (g->asked)
-			continue;
-		g->asked = m && asker_ask(w->asker, m, &g->id, true);
-		if (g->asked)
-			continue;
-		w->counts.growing_lost++;
-		growing_drop(w, i);
-	}
-}
-
-static struct growing *growing_of(struct watch *w, const struct file_id *id)
-{
-	for (uint32_t i = 0; i < w->nr_growing; i++)
-		if (!memcmp(&w->growing[i].id, id, sizeof(*id)))
-			return &w->growing[i];
-	return NULL;
-}
-
-/*
- * What was allocated ahead counts: databases do that for the files they are about to write.  Whoever was waited for too
- * long is told with a later tick, if it still grows then.
- */
-static void hear_growing(struct watch *w, const struct asker_answer *a)
-{
-	struct growing *g = growing_of(w, &a->id);
-	const struct file *file = files_find(&w->files, &a->id);
-	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
-
-	if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
-		w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
-	w->counts.growing_late += g && (!file || !file->open);
-	if (g)
-		growing_drop(w, (uint32_t)(g - w->growing));
-}
-
-/* As many as may be asked; whose filesystem is out of reach is not. */
-static void ask_waiting(struct watch *w)
-{
-	const struct inquiry *one;
-
-	while ((one = inquiries_next(&w->inquiries))) {
-		const struct file_id id = one->file.id;
-		const struct mount *m = mounts_now(&w->mounts, id.dev);
-
-		if (m && !asker_ask(w->asker, m, &id, false))
-			return;
-		inquiries_asked(&w->inquiries);
-		if (!m) {
-			struct inquiry gone;
-
-			if (inquiries_answered(&w->inquiries, &id, &gone))
-				cannot_be_asked(w, &gone);
-		}
-	}
-}
-
-/* It is inline, or all of it is shared. */
-static void nothing_of_its_own(struct watch *w, const struct inquiry *one)
-{
-	struct place *p = places_find(&w->places, &one->file.id);
-
-	if (p && w->tell.moved)
-		w->tell.moved(w->tell.ctx, p->extent, p->nr);
-	if (p)
-		places_drop(&w->places, p);
-	cannot_be_asked(w, one);
-}
-
-/*
- * What it left behind is trimmed where it is free, like that of others of which nobody is sure.  If its filesystem was away
- * meanwhile, what lay there may be anything by now.
- */
-static void died_unheard(struct watch *w, const struct file_id *id)
-{
-	const struct terrace_file_event death = {
-		.what = TERRACE_FILE_DIED, .inode = id->inode, .generation = id->generation, .dev = id->dev, .nanoseconds = w->now_ns,
-	};
-	struct place *p = places_find(&w->places, id);
-
-	if (p && p->absent) {
-		places_drop(&w->places, p);
-		return;
-	}
-	w->counts.died_unheard++;
-	files_event(&w->files, &death);
-}
-
-/*
- * It died while it was asked.  Where it lay then is its own no longer, and another may have been told as placed there: that
- * is trimmed where it is free, and nothing else is said of it.
- */
-static void died_meanwhile(struct watch *w, const struct inquiry *one, const struct asker_answer *a)
-{
-	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
-
-	if (one->told || !a->nr || !m || !stack_same(&m->stack, &a->stack))
-		return;
-	for (uint32_t i = 0; i < a->nr; i++)
-		w->counts.dead_blocks += a->extent[i].nr;
-	inquiries_dead(&w->inquiries, &a->id, true);
-	if (w->tell.dead)
-		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
-}
-
-/*
- * It may have been cut, shared or written on since it was asked: an answer that is not sure, and it has to be asked again.
- * So it is while it seems to be written: if that is true it will be told again when it is closed.
- */
-static void placed(struct watch *w, const struct inquiry *one, struct asker_answer *a)
-{
-	const struct file *file = files_find(&w->files, &a->id);
-	struct place *p = places_find(&w->places, &a->id);
-	const bool shared = one->shared || (p && p->shared);
-
-	if (p && w->tell.moved)
-		w->tell.moved(w->tell.ctx, p->extent, p->nr);
-	*(one->again ? &w->counts.looked_again : &w->counts.mapped) += 1;
-	places_keep(&w->places, &a->id, a->extent, a->nr);
-	p = places_find(&w->places, &a->id);
-	if (p) {
-		p->shared = shared;
-		p->stale = shared || one->changed || (file && file->open);
-	}
-	if (!file || file->open)
-		return;
-	if (w->tell.placed)
-		w->tell.placed(w->tell.ctx, file, a->extent, a->nr);
-	note_folder(w, file, a->path);
-}
-
-static void hear(struct watch *w, struct asker_answer *a)
-{
-	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
-	struct inquiry one;
-
-	if (!inquiries_answered(&w->inquiries, &a->id, &one))
-		return;
-	if (one.dead) {
-		died_meanwhile(w, &one, a);
-	} else if (one.again && m && a->err == -ESTALE) {
-		died_unheard(w, &a->id);
-	} else if (m && !stack_same(&m->stack, &a->stack)) {
-		ask_later(w, &(struct inquiry){ .file = one.file, .again = one.again, .shared = one.shared });
-	} else if (!m || a->err) {
-		cannot_be_asked(w, &one);
-	} else if (!a->nr) {
-		nothing_of_its_own(w, &one);
-	} else {
-		placed(w, &one, a);
-		pass_on(w, &a->id);
-	}
-}
-
-/* While few others wait. */
-static void look_again(struct watch *w)
-{
-	for (; w->looked < PLACES && inquiries_count(&w->inquiries) < INQUIRIES_FEW; w->looked++) {
-		struct place *p = &w->places.place[w->looked];
-
-		if (!p->nr || !p->again)
-			continue;
-		p->again = false;
-		ask_later(w, &(struct inquiry){ .file.id = p->id, .again = true });
-	}
-	while (w->looked_open < FILES_MAX && inquiries_count(&w->inquiries) < INQUIRIES_FEW) {
-		const struct file *file = files_next_open(&w->files, &w->looked_open);
-
-		if (file)
-			ask_later(w, &(struct inquiry){ .file.id = file->id, .again = true });
-	}
-}
-
-/* Asks and hears, as much as a tick has time for. */
-static void ask(struct watch *w)
-{
-	uint64_t told = 0;
-
-	ask_growing(w);
-	look_again(w);
-	ask_waiting(w);
-	while (told < MOST_EXTENTS && asker_hear(w->asker, w->now_ns + PATIENCE_NS, &w->answer)) {
-		struct asker_answer *a = &w->answer;
-
-		extents_count(&w->counts.extents, &a->stats);
-		if (a->urgent)
-			hear_growing(w, a);
-		else
-			hear(w, a);
-		told += 1 + a->nr;
-		free(a->extent);
-		a->extent = NULL;
-		look_again(w);
-		ask_waiting(w);
-	}
-}
 
 /* ---- what files tell ------------------------------------------------------------------------ */
 
@@ -327,7 +26,7 @@ static void on_table(void *ctx, const struct file *file)
 	if (p)
 		p->stale = true;
 	inquiries_changed(&w->inquiries, &file->id, false);
-	ask_later(w, &(struct inquiry){ .file.id = file->id });
+	asking_later(w, &(struct inquiry){ .file.id = file->id });
 }
 
 /*
@@ -345,7 +44,7 @@ static void on_changed(void *ctx, const struct file_id *id, bool shared)
 		return;
 	w->counts.places_changed++;
 	if (!shared && !inquiries_wait(&w->inquiries, id))
-		ask_later(w, &(struct inquiry){ .file.id = *id });
+		asking_later(w, &(struct inquiry){ .file.id = *id });
 	if (!p)
 		return;
 	p->stale = true;
@@ -358,7 +57,7 @@ static void on_input(void *ctx, const struct file_id *id)
 	struct watch *w = ctx;
 
 	if (!places_find(&w->places, id) && !inquiries_have(&w->inquiries, id))
-		ask_later(w, &(struct inquiry){ .file.id = *id });
+		asking_later(w, &(struct inquiry){ .file.id = *id });
 }
 
 static void on_left(void *ctx, const struct file *file)
@@ -502,6 +201,7 @@ static void look_at_all(struct watch *w, uint64_t lost)
 	if (w->doubted)
 		return;
 	w->doubted = true;
+	w->walks_all = true;
 	for (uint32_t i = 0; i < PLACES; i++) {
 		struct place *p = &w->places.place[i];
 
@@ -515,7 +215,7 @@ static void look_at_all(struct watch *w, uint64_t lost)
 
 		one->changed = true;
 		if (!inquiries_wait(&w->inquiries, &one->file.id))
-			ask_later(w, &(struct inquiry){ .file = one->file, .again = true });
+			asking_later(w, &(struct inquiry){ .file = one->file, .again = true });
 	}
 }
 
@@ -539,9 +239,7 @@ static bool on_event(void *ctx, const struct terrace_file_event *e)
 /* What was said of its blocks was of others' blocks from some moment on: marks, hints, pins. */
 static void take_back(struct watch *w, uint32_t dev)
 {
-	for (uint32_t i = w->nr_growing; i-- > 0;)
-		if (w->growing[i].id.dev == dev)
-			growing_drop(w, i);
+	asking_drops(w, dev);
 	if (!w->tell.moved)
 		return;
 	w->tell.moved(w->tell.ctx, NULL, 0);
@@ -619,6 +317,7 @@ static int on_mounted(void *ctx, const struct mount *m)
 	if (w->tell.filesystem)
 		w->tell.filesystem(w->tell.ctx, m->path);
 	ask_places_again(w, mount_dev(m));	/* of when it was mounted before */
+	asking_walk(w, mount_dev(m));
 	return 0;
 }
 
@@ -700,7 +399,7 @@ void watch_tick(struct watch *w, bool look, bool logs)
 		look_at_all(w, lsm_lost(w->lsm));
 	w->now_ns = now_ns();
 	files_tick(&w->files, w->now_ns);
-	ask(w);
+	asking_tick(w);
 	tell_bequests(w);
 }
 
@@ -710,6 +409,7 @@ const struct watch_counts *watch_counts(struct watch *w)
 	w->counts.places_forgotten = w->places.forgotten;
 	w->counts.filesystems = mounts_count(&w->mounts);
 	w->counts.lost = lsm_lost(w->lsm);
+	finder_counts(w->finder, &w->counts.walks);
 	logs_counts(w->logs, &w->counts.logs);
 	return &w->counts;
 }
@@ -753,10 +453,14 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 	w->logs = logs_open(on_logged, w);
 	err = w->logs ? asker_open(&w->asker) : -ENOMEM;
 	if (!err)
+		err = finder_open(&w->finder);
+	if (!err)
 		err = lsm_open(&w->lsm, ignored, on_event, w, why, bytes);
 	if (err) {
 		if (w->asker)
 			asker_close(w->asker);
+		if (w->finder)
+			finder_close(w->finder);
 		logs_close(w->logs);
 		free(w);
 		return err;
@@ -776,6 +480,7 @@ void watch_close(struct watch *w)
 	for (uint32_t i = 0; i < w->nr_growing; i++)
 		bequest_free(w->growing[i].b);
 	asker_close(w->asker);
+	finder_close(w->finder);
 	places_exit(&w->places);
 	logs_close(w->logs);
 	free(w);

@@ -5,7 +5,8 @@
  * each table is, since its blocks can no longer be asked for when it is dead.
  *
  * A table is opened only for the moment in which it is asked for its extents, by handle: no path is walked, and a file that
- * died before that is just not found.  A thread does that (asker.h), for filesystems may hang.
+ * died before that is just not found.  A thread does that (asker.h), for filesystems may hang.  Tables from before the
+ * daemon's start, and those whose creation was missed, are found by their names (finder.h).
  */
 #ifndef TERRACE_SENSE_WATCH_H
 #define TERRACE_SENSE_WATCH_H
@@ -14,6 +15,7 @@
 
 #include "sense/extents.h"
 #include "sense/files.h"
+#include "sense/finder.h"
 #include "sense/logs.h"
 
 struct watch;
@@ -29,6 +31,8 @@ struct watch_counts {
 	uint64_t places_changed;	/* times that a file whose place is known was cut or shared */
 	uint64_t mapped, unmapped;	/* tables whose extents are known; could not be asked for */
 	uint64_t not_asked;		/* ... of these, since too many were waiting */
+	uint64_t found, found_left;	/* tables of which nothing had been heard; left alone, so many being known */
+	struct finder_counts walks;
 	uint64_t looked_again;		/* tables that were asked once more, since they may have changed unheard */
 	uint64_t died_unheard;		/* of those */
 	uint64_t dead_blocks;		/* of tables that died */

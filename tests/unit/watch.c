@@ -6,7 +6,7 @@
 
 #include "policy_lib.h"
 
-#include "sense/inquiry.h"
+#include "sense/finder.h"
 #include "sense/lsm.h"
 #include "sense/mounts.h"
 #include "sense/watch.h"
@@ -75,15 +75,59 @@ int lsm_drain(struct lsm_sense *l)
 
 void mounts_init(struct mounts *ms, unsigned int major, unsigned int minor, const struct mounts_tell *tell)
 {
-	(void)ms;
 	(void)major;
 	(void)minor;
-	(void)tell;
+	ms->tell = *tell;
+	ms->mount[0] = mount;
 }
 
 void mounts_look(struct mounts *ms)
 {
-	(void)ms;
+	assert_int_equal(ms->tell.mounted(ms->tell.ctx, &mount), 0);
+}
+
+/* What lies in its folders. */
+static uint64_t first_found, nr_found;
+static int walks;
+
+int finder_open(struct finder **out)
+{
+	*out = (struct finder *)&queue;
+	walks = 0;
+	nr_found = 0;
+	return 0;
+}
+
+void finder_close(struct finder *f)
+{
+	(void)f;
+}
+
+bool finder_walk(struct finder *f, const struct mount *m, uint32_t profiles)
+{
+	(void)f;
+	assert_int_equal(mount_dev(m), DEV);
+	assert_int_equal(profiles, FILE_PROFILES);
+	walks++;
+	return true;
+}
+
+bool finder_next(struct finder *f, struct found_file *out)
+{
+	(void)f;
+	if (!nr_found)
+		return false;
+	*out = (struct found_file){
+		.id = { .inode = first_found++, .generation = 1, .dev = DEV }, .parent = 9, .size = 1 << 20, .name = "000001.sst",
+	};
+	nr_found--;
+	return true;
+}
+
+void finder_counts(const struct finder *f, struct finder_counts *out)
+{
+	(void)f;
+	*out = (struct finder_counts){ .walks = (uint64_t)walks };
 }
 
 void mounts_round(struct mounts *ms)
@@ -549,6 +593,60 @@ static void what_is_looked_at_again_gives_way(void **state)
 	watch_close(w);
 }
 
+/* Tables from before the daemon's start have places and are told, a few at a time: fresh ones come first. */
+static void who_was_there_before_is_found(void **state)
+{
+	struct watch *w = watch_one_table();
+	uint32_t fresh = 0;
+
+	(void)state;
+	assert_int_equal(walks, 1);
+	pieces = 1;
+	held = true;
+	asked = 0;
+	first_found = 100;
+	nr_found = 50;
+	watch_tick(w, false, false);
+	assert_int_equal(asked, INQUIRIES_FEW);
+	for (uint64_t i = 2; i < 22; i++)
+		written(i);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, INQUIRIES_FEW + 20);
+	for (uint32_t i = INQUIRIES_FEW; i < asked; i++)
+		fresh += order[i] < 100;
+	assert_int_equal(fresh, 20);
+	held = false;
+	gone = 149;
+	watch_tick(w, false, false);
+	assert_int_equal(watch_counts(w)->found, 49);
+	assert_int_equal(watch_counts(w)->mapped, 21);
+	assert_int_equal(watch_counts(w)->unmapped, 0);
+	/* those that have a place are not asked again; one that dies is told */
+	first_found = 100;
+	nr_found = 49;
+	asked = 0;
+	watch_tick(w, false, false);
+	assert_int_equal(nr_found, 0);
+	assert_int_equal(asked, 0);
+	happens_to(120, TERRACE_FILE_UNLINKED, 0);
+	happens_to(120, TERRACE_FILE_DIED, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(told.nr, 1);
+	assert_int_equal(told.sure, 1);
+	/* what is closed again lies elsewhere */
+	happens_to(121, TERRACE_FILE_CLOSED, TERRACE_FILE_UNSEEN);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 1);
+	/* after a loss all folders are read again */
+	lost++;
+	watch_tick(w, false, false);
+	assert_int_equal(walks, 2);
+	lost++;
+	watch_tick(w, false, false);
+	assert_int_equal(walks, 2);
+	watch_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +663,7 @@ int main(void)
 		cmocka_unit_test(an_answer_from_before_a_loss_is_not_believed),
 		cmocka_unit_test(who_was_closed_unheard_has_a_place),
 		cmocka_unit_test(what_is_looked_at_again_gives_way),
+		cmocka_unit_test(who_was_there_before_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
