@@ -9,7 +9,6 @@
 
 #include "sense/watching.h"
 
-#define PATIENCE_NS	2000000ull	/* of a tick, with who is asked */
 #define FOUND_FILES	(FILES_MAX / 4 * 3)	/* with more that are known none is taken only because it was found */
 #define FOUND_AT_ONCE	64u	/* looked at in a tick */
 #define WALK_NS		30000000000ull	/* between walks after lost events */

@@ -12,8 +12,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "sense/errand.h"
+
 #define NAME		"LOG"
-#define OLD		"LOG.old."
+#define OLD_NAME	"LOG.old."
 
 struct database {
 	uint64_t folder;	/* inode; 0: free */
@@ -32,7 +34,26 @@ struct logs {
 	uint64_t clock;
 	struct logs_counts counts;
 	struct eventlog_stats gone;
+	struct errand *errand;
+	uint32_t next;		/* to be looked at */
+	struct look *look;	/* NULL: it is out */
 	struct database database[LOGS_MAX];
+};
+
+/* What a thread is sent for, and what it brings. */
+struct look {
+	struct database as;	/* what it was then */
+	enum {
+		NOTHING,	/* it is not there */
+		FIRST,		/* nothing has been read of it yet */
+		ON,		/* it is the one that was read */
+		CUT,		/* ... and is shorter than it was */
+		OLD,		/* it is another; this is of the old one */
+		OLD_LOST,	/* ... which is not there */
+	} kind;
+	ino_t inode;		/* of LOG */
+	uint64_t size, from;	/* where the text begins */
+	ssize_t bytes;
 	char text[LOGS_AT_ONCE];
 };
 
@@ -109,7 +130,7 @@ void logs_gone(struct logs *l, uint32_t dev)
 			forget(l, &l->database[i]);
 }
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------------------------- */
 
 /* A regular file of this filesystem, whatever a database's owner put there. */
 static int open_log(const struct database *d, int folder, const char *name, struct stat *st)
@@ -123,6 +144,81 @@ static int open_log(const struct database *d, int folder, const char *name, stru
 	close(fd);
 	return -1;
 }
+
+/* The one that was followed has another name now. */
+static int open_old(const struct database *d, int folder)
+{
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+	struct stat st;
+
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return -1;
+	}
+	while (fd < 0 && (entry = readdir(dir))) {
+		if (entry->d_ino != d->inode || strncmp(entry->d_name, OLD_NAME, strlen(OLD_NAME)))
+			continue;
+		fd = open_log(d, folder, entry->d_name, &st);
+	}
+	closedir(dir);
+	return fd;
+}
+
+static uint64_t first_at(uint64_t size)
+{
+	return size > LOGS_PAST ? size - LOGS_PAST : 0;
+}
+
+static void read_text(struct look *l, int fd)
+{
+	l->bytes = pread(fd, l->text, sizeof(l->text), (off_t)l->from);
+}
+
+static void look_at(struct look *l, int folder)
+{
+	struct stat st;
+	int fd = open_log(&l->as, folder, NAME, &st), old;
+
+	if (fd < 0)
+		return;
+	l->inode = st.st_ino;
+	l->size = (uint64_t)st.st_size;
+	if (l->as.inode && l->as.inode != st.st_ino) {
+		old = open_old(&l->as, folder);
+		l->kind = old < 0 ? OLD_LOST : OLD;
+		l->from = l->as.at;
+		if (old >= 0) {
+			read_text(l, old);
+			close(old);
+		}
+	} else {
+		l->kind = !l->as.inode ? FIRST : l->size < l->as.at ? CUT : ON;
+		l->from = l->kind == FIRST ? first_at(l->size) : l->kind == CUT ? 0 : l->as.at;
+		if (l->size > l->from)
+			read_text(l, fd);
+	}
+	close(fd);
+}
+
+static void run(void *arg)
+{
+	struct look *l = arg;
+	int folder = open(l->as.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	l->kind = NOTHING;
+	l->bytes = 0;
+	if (folder < 0)
+		return;
+	if (!fstat(folder, &st) && st.st_ino == l->as.folder && (major(st.st_dev) << 20 | minor(st.st_dev)) == l->as.dev)
+		look_at(l, folder);
+	close(folder);
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
 
 /* Hands on whole lines; how many bytes they were. */
 static size_t lines(struct database *d, const char *text, size_t bytes)
@@ -143,102 +239,72 @@ static size_t lines(struct database *d, const char *text, size_t bytes)
 }
 
 /* Whether there is more. */
-static bool read_on(struct logs *l, struct database *d, int fd)
+static bool read_on(struct database *d, const struct look *l)
 {
-	ssize_t got = pread(fd, l->text, sizeof(l->text), (off_t)d->at);
 	size_t done;
 
-	if (got <= 0)
+	if (l->bytes <= 0)
 		return false;
-	done = lines(d, l->text, (size_t)got);
+	done = lines(d, l->text, (size_t)l->bytes);
 	/* A line that is longer than that is none of ours. */
-	if (!done && got == sizeof(l->text)) {
+	if (!done && l->bytes == sizeof(l->text)) {
 		d->log->stats.malformed += !d->within;
 		d->within = true;
-		done = (size_t)got;
+		done = (size_t)l->bytes;
 	}
 	d->at += done;
-	return got == sizeof(l->text);
+	return l->bytes == sizeof(l->text);
 }
 
-/* The one that was followed has another name now. */
-static int open_old(const struct database *d, int folder)
+static void begin(struct database *d, const struct look *l, uint64_t at)
 {
-	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	struct dirent *entry;
-	struct stat st;
-
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
-		return -1;
-	}
-	while (fd < 0 && (entry = readdir(dir))) {
-		if (entry->d_ino != d->inode || strncmp(entry->d_name, OLD, strlen(OLD)))
-			continue;
-		fd = open_log(d, folder, entry->d_name, &st);
-	}
-	closedir(dir);
-	return fd;
+	d->inode = l->inode;
+	d->at = at;
+	d->within = at != 0;
 }
 
-/* True: it has been read to its end, or is lost. */
-static bool finish_old(struct logs *l, struct database *d, int folder)
+/* True: there is a new one to be looked at. */
+static bool heard(struct logs *logs, const struct look *l)
 {
-	int fd = open_old(d, folder);
-	bool more;
+	struct database *d = find(logs, l->as.dev, l->as.folder);
 
-	if (fd < 0) {
-		l->counts.lost_rests++;
-		return true;
-	}
-	more = read_on(l, d, fd);
-	close(fd);
-	return !more;
+	/* given up meanwhile, and found again, perhaps */
+	if (!d || d->log != l->as.log || d->inode != l->as.inode || d->at != l->as.at || l->kind == NOTHING)
+		return false;
+	if (l->kind == FIRST || l->kind == CUT)
+		begin(d, l, l->from);
+	if (l->kind != OLD_LOST && read_on(d, l) && l->kind == OLD)
+		return false;
+	if (l->kind != OLD && l->kind != OLD_LOST)
+		return false;
+	logs->counts.lost_rests += l->kind == OLD_LOST;
+	logs->counts.rotations++;
+	begin(d, l, 0);
+	return true;
 }
 
-static void begin(struct database *d, const struct stat *st, bool first)
+void logs_tick(struct logs *l, uint64_t until_ns)
 {
-	d->inode = st->st_ino;
-	d->at = first && st->st_size > LOGS_PAST ? (uint64_t)st->st_size - LOGS_PAST : 0;
-	d->within = d->at != 0;
-}
+	for (uint32_t looks = 0;;) {
+		struct database *d = &l->database[l->next % LOGS_MAX];
 
-static void follow(struct logs *l, struct database *d, int folder)
-{
-	struct stat st;
-	int fd = open_log(d, folder, NAME, &st);
-
-	if (fd < 0)
-		return;
-	if (!d->inode) {
-		begin(d, &st, true);
-	} else if (d->inode != st.st_ino) {
-		if (finish_old(l, d, folder)) {
-			l->counts.rotations++;
-			begin(d, &st, false);
+		if (!l->look) {
+			l->look = errand_ended(l->errand, until_ns);
+			if (!l->look)
+				return;
+			l->next += !heard(l, l->look);
+			looks++;
+		} else if (looks >= LOGS_MAX) {
+			return;
+		} else if (!d->folder) {
+			l->next++;
+			looks++;
+		} else {
+			l->look->as = *d;
+			if (!errand_start(l->errand, l->look))
+				return;
+			l->look = NULL;
 		}
-	} else if ((uint64_t)st.st_size < d->at) {
-		begin(d, &st, false);
-	}
-	if (d->inode == st.st_ino && (uint64_t)st.st_size > d->at)
-		read_on(l, d, fd);
-	close(fd);
-}
-
-void logs_tick(struct logs *l)
-{
-	for (uint32_t i = 0; i < LOGS_MAX; i++) {
-		struct database *d = &l->database[i];
-		int folder = d->folder ? open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-		struct stat st;
-
-		if (folder < 0)
-			continue;
-		if (!fstat(folder, &st) && st.st_ino == d->folder && (major(st.st_dev) << 20 | minor(st.st_dev)) == d->dev)
-			follow(l, d, folder);
-		close(folder);
 	}
 }
 
@@ -267,16 +333,25 @@ struct logs *logs_open(logs_compaction_fn compaction, void *ctx)
 {
 	struct logs *l = calloc(1, sizeof(*l));
 
-	if (l) {
-		l->compaction = compaction;
-		l->ctx = ctx;
-	}
-	return l;
+	if (!l)
+		return NULL;
+	l->compaction = compaction;
+	l->ctx = ctx;
+	l->look = calloc(1, sizeof(*l->look));
+	if (l->look && !errand_open(run, free, &l->errand))
+		return l;
+	free(l->look);
+	free(l);
+	return NULL;
 }
 
 void logs_close(struct logs *l)
 {
-	for (uint32_t i = 0; l && i < LOGS_MAX; i++)
+	if (!l)
+		return;
+	errand_close(l->errand);
+	for (uint32_t i = 0; i < LOGS_MAX; i++)
 		free(l->database[i].log);
+	free(l->look);
 	free(l);
 }

@@ -2,8 +2,8 @@
 /*
  * Follows the LOGs of databases on watched filesystems (eventlog.h says what is read out of them).
  *
- * A database is found by its tables: where one lies, its LOG lies, too.  It is looked at every tick and never kept
- * open, since that would keep the filesystem from being unmounted.  When RocksDB begins a new one it renames the old
+ * A database is found by its tables: where one lies, its LOG lies, too.  It is looked at every tick, by a thread since its
+ * filesystem may hang, and never kept open, since that would keep the filesystem from being unmounted.  When RocksDB begins a new one it renames the old
  * one to LOG.old.*, whose rest is read before.  A LOG elsewhere (db_log_dir) is not found.
  *
  * Of a LOG that is long when it is found only the end is read; of any, a bounded part each tick.
@@ -38,7 +38,8 @@ bool logs_used(struct logs *l, uint32_t dev, uint64_t folder);
 void logs_found(struct logs *l, uint32_t dev, uint64_t folder, const char *path);
 /* The filesystem is gone. */
 void logs_gone(struct logs *l, uint32_t dev);
-void logs_tick(struct logs *l);
+/* Looks at each, once; a thread reads, and is not waited for beyond @until_ns (CLOCK_MONOTONIC). */
+void logs_tick(struct logs *l, uint64_t until_ns);
 
 /* What the database in that folder has told; NULL: there is none. */
 const struct eventlog *logs_of(const struct logs *l, uint32_t dev, uint64_t folder);

@@ -391,7 +391,7 @@ void watch_tick(struct watch *w, bool look, bool logs)
 	if (look)
 		mounts_look(&w->mounts);
 	if (logs)
-		logs_tick(w->logs);
+		logs_tick(w->logs, w->now_ns + PATIENCE_NS);
 	w->dead_extents = 0;
 	w->doubted = false;
 	lsm_drain(w->lsm);

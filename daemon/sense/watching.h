@@ -17,6 +17,7 @@
 struct lsm_sense;
 
 #define BEQUESTS	32	/* jobs that ended, and outputs that began to grow */
+#define PATIENCE_NS	2000000ull	/* of a tick, with each thread that asks and reads */
 #define MOST_EXTENTS	EXTENTS_MOST	/* told in a tick, of deaths, and of answers; one file more may have begun by then */
 
 struct watch {

@@ -3,9 +3,12 @@
 #include "policy_lib.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sense/eventlog.h"
@@ -280,6 +283,30 @@ static struct logs_counts counts(void)
 	return c;
 }
 
+static uint64_t in_ms(uint64_t ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + ms * 1000000;
+}
+
+static void tick(void)
+{
+	logs_tick(logs, in_ms(20000));
+}
+
+/* A filesystem that hangs. */
+static sem_t gate;
+static bool hangs;
+
+int openat(int dir, const char *name, int flags, ...)
+{
+	if (hangs)
+		sem_wait(&gate);
+	return (int)syscall(SYS_openat, dir, name, flags, 0644);
+}
+
 static void follows_as_it_grows(void **state)
 {
 	size_t bytes;
@@ -287,10 +314,10 @@ static void follows_as_it_grows(void **state)
 
 	(void)state;
 	is_found();
-	logs_tick(logs);	/* no LOG yet */
+	tick();	/* no LOG yet */
 	for (size_t at = 0; at < bytes; at += 1000) {
 		append("LOG", text + at, bytes - at < 1000 ? bytes - at : 1000);
-		logs_tick(logs);
+		tick();
 	}
 	assert_int_equal(told.compactions, 3);
 	assert_int_equal(counts().log.malformed, 0);
@@ -315,27 +342,27 @@ static void reads_the_rest_of_one_that_was_renamed(void **state)
 	half = (size_t)(strstr(text, "\"job\": 9, \"event\": \"compaction_started\"") - text);
 	append("LOG", text, half);
 	is_found();
-	logs_tick(logs);
+	tick();
 	assert_int_equal(told.compactions, 1);
 	append("LOG", text + half, bytes - half);
 	rotate("LOG.old.1795372770215355");
 	append("LOG", "EVENT_LOG_v1 {\n", 15);
-	logs_tick(logs);
+	tick();
 	assert_int_equal(told.compactions, 3);
 	assert_int_equal(counts().log.malformed, 1);
 	assert_int_equal(counts().rotations, 1);
 	/* renamed to what is not looked for */
 	rotate("else");
 	append("LOG", "EVENT_LOG_v1 {\n", 15);
-	logs_tick(logs);
+	tick();
 	assert_int_equal(counts().log.malformed, 2);
 	assert_int_equal(counts().lost_rests, 1);
 	/* cut off and begun again */
 	assert_int_equal(truncate(in_folder("LOG"), 0), 0);
 	append("LOG", "\n", 1);
-	logs_tick(logs);
+	tick();
 	append("LOG", "EVENT_LOG_v1 {\n", 15);
-	logs_tick(logs);
+	tick();
 	assert_int_equal(counts().log.malformed, 3);
 	free(text);
 }
@@ -353,7 +380,7 @@ static void starts_at_the_end_of_a_long_one(void **state)
 	append("LOG", "y\n", 2);
 	is_found();
 	for (int i = 0; i < 40; i++)
-		logs_tick(logs);
+		tick();
 	assert_int_equal(counts().log.malformed, 0);	/* not begun in the middle of a line */
 	assert_true(counts().log.compactions > 3 && counts().log.compactions <= 3 * (LOGS_PAST / bytes + 1));
 	free(text);
@@ -373,7 +400,7 @@ static void passes_over_what_has_no_end(void **state)
 	append("LOG", "EVENT_LOG_v1 {\n", 15);	/* still the same line */
 	append("LOG", text, bytes);
 	for (int i = 0; i < 10; i++)
-		logs_tick(logs);
+		tick();
 	assert_int_equal(told.compactions, 3);
 	assert_int_equal(counts().log.malformed, 1);
 	free(text);
@@ -386,15 +413,44 @@ static void reads_no_other_file(void **state)
 	append("else", "EVENT_LOG_v1 {\n", 15);
 	assert_int_equal(symlink("else", in_folder("LOG")), 0);
 	is_found();
-	logs_tick(logs);
+	tick();
 	assert_int_equal(counts().log.events, 0);
 	unlink(in_folder("LOG"));
 	assert_int_equal(mkfifo(in_folder("LOG"), 0600), 0);
-	logs_tick(logs);	/* does not wait for a writer */
+	tick();	/* does not wait for a writer */
 	unlink(in_folder("LOG"));
 	append("LOG", "EVENT_LOG_v1 {\n", 15);
-	logs_tick(logs);
+	tick();
 	assert_int_equal(counts().log.malformed, 1);
+}
+
+static void nobody_waits_for_a_filesystem_that_hangs(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	append("LOG", "EVENT_LOG_v1 {\n", 15);
+	is_found();
+	sem_init(&gate, 0, 0);
+	hangs = true;
+	alarm(60);
+	before = in_ms(0);
+	for (int i = 0; i < 3; i++)
+		logs_tick(logs, in_ms(2));
+	assert_true(in_ms(0) < before + 30000000000ull);
+	assert_int_equal(counts().log.malformed, 0);
+	sem_post(&gate);
+	tick();
+	assert_int_equal(counts().log.malformed, 1);
+	/* nor at the end; it ends by itself */
+	append("LOG", "EVENT_LOG_v1 {\n", 15);
+	logs_tick(logs, in_ms(200));
+	logs_close(logs);
+	logs = NULL;
+	sem_post(&gate);
+	hangs = false;
+	usleep(200000);
+	alarm(0);
 }
 
 static void databases_are_bounded(void **state)
@@ -410,7 +466,7 @@ static void databases_are_bounded(void **state)
 		logs_found(logs, dev, 1000000000 + i, "/nowhere");
 	assert_false(logs_used(logs, dev, st.st_ino));
 	assert_true(logs_used(logs, dev, 1000000000));
-	logs_tick(logs);
+	tick();
 	logs_gone(logs, dev);
 	assert_false(logs_used(logs, dev, 1000000000));
 	assert_null(logs_of(logs, dev, 1000000000));
@@ -427,7 +483,7 @@ static void folders_without_a_log_give_way(void **state)
 	dev = major(st.st_dev) << 20 | minor(st.st_dev);
 	append("LOG", "EVENT_LOG_v1 {\n", 15);
 	is_found();
-	logs_tick(logs);
+	tick();
 	for (uint64_t i = 0; i < 3 * LOGS_MAX; i++)
 		logs_found(logs, dev, 1000000000 + i, "/nowhere");
 	assert_true(logs_used(logs, dev, st.st_ino));
@@ -451,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(starts_at_the_end_of_a_long_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(passes_over_what_has_no_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_no_other_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_a_filesystem_that_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(databases_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(folders_without_a_log_give_way, setup, teardown),
 	};
