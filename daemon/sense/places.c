@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROBES	16u
+#define PROBES	64u
 
 static struct place *place_at(struct places *ps, const struct file_id *id, uint32_t probe)
 {
@@ -30,27 +30,62 @@ void places_drop(struct places *ps, struct place *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* Where all places of its chain are taken, the first goes: it is the longest there. */
+static void forget(struct places *ps, struct place *p)
+{
+	ps->forgotten++;
+	if (ps->forgets)
+		ps->forgets(ps->ctx, p);
+	places_drop(ps, p);
+}
+
+/* The one of @id, else a free one of its chain, else the oldest there. */
+static struct place *room(struct places *ps, const struct file_id *id)
+{
+	struct place *oldest = place_at(ps, id, 0), *p = places_find(ps, id);
+
+	if (p) {
+		places_drop(ps, p);
+		return p;
+	}
+	for (uint32_t i = 0; i < PROBES; i++) {
+		p = place_at(ps, id, i);
+		if (!p->nr)
+			return p;
+		if (p->serial < oldest->serial)
+			oldest = p;
+	}
+	forget(ps, oldest);
+	return oldest;
+}
+
+static void forget_oldest(struct places *ps)
+{
+	struct place *oldest = NULL;
+
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (ps->place[i].nr && (!oldest || ps->place[i].serial < oldest->serial))
+			oldest = &ps->place[i];
+	if (oldest)
+		forget(ps, oldest);
+}
+
 void places_keep(struct places *ps, const struct file_id *id, const struct extent *extent, uint32_t nr)
 {
-	struct place *p = places_find(ps, id);
+	struct place *p = room(ps, id);
 
-	for (uint32_t i = 0; !p && i < PROBES; i++)
-		if (!place_at(ps, id, i)->nr)
-			p = place_at(ps, id, i);
-	if (!p) {
-		p = place_at(ps, id, 0);
-		ps->forgotten++;
-	}
-	places_drop(ps, p);
 	if (ps->nr + nr > PLACES_EXTENTS && nr > EXTENTS_FIRST)
 		nr = EXTENTS_FIRST;
+	while (ps->nr && ps->nr + nr > PLACES_EXTENTS)
+		forget_oldest(ps);
 	p->extent = malloc(nr * sizeof(*extent));
-	if (!p->extent)
+	if (!p->extent) {
+		ps->forgotten++;
 		return;
+	}
 	memcpy(p->extent, extent, nr * sizeof(*extent));
 	p->id = *id;
 	p->nr = nr;
+	p->serial = ++ps->serial;
 	ps->nr += nr;
 }
 

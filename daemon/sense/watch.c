@@ -60,6 +60,15 @@ static void on_input(void *ctx, const struct file_id *id)
 		asking_later(w, &(struct inquiry){ .file.id = *id });
 }
 
+/* Its death will mean nothing: what is kept of it would be kept for ever. */
+static void on_forgotten(void *ctx, const struct place *p)
+{
+	struct watch *w = ctx;
+
+	if (w->tell.moved)
+		w->tell.moved(w->tell.ctx, p->extent, p->nr);
+}
+
 static void on_left(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
@@ -450,6 +459,8 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 	w->tell = *tell;
 	mounts_init(&w->mounts, major, minor, &mounts);
 	files_init(&w->files, profiles, &files);
+	w->places.forgets = on_forgotten;
+	w->places.ctx = w;
 	w->logs = logs_open(on_logged, w);
 	err = w->logs ? asker_open(&w->asker) : -ENOMEM;
 	if (!err)
