@@ -32,6 +32,8 @@ MOST=100
 used() { local blocks; blocks=$(vol_tier 0 used); echo "${blocks%/*}"; }
 is_empty() { [ "$(used)" -le $((total * MOST / 1000)) ] && echo yes; }
 total=$(vol_tier 0 used) total=${total#*/}
+# settled: nothing that a commit lets go of is counted as used any more
+settled() { local was; was=$(used); vol_message commit; sleep 0.3; [ "$(used)" = "$was" ] && echo yes; }
 # driven TIMES WHAT [MILLISECONDS]: writes of new blocks kick it, so do commits
 driven() {
 	local before moved k began
@@ -39,6 +41,7 @@ driven() {
 	start ask hold "${@:3}" > /dev/shm/held
 	began=$SECONDS
 	until_says held cat /dev/shm/held
+	until_says yes settled
 	before=$(used) moved=$(vol_get moved)
 	vol_message set janitor_low=$((MOST / 2))
 	vol_message set janitor_high=$MOST
