@@ -274,16 +274,35 @@ static const struct key {
 	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs }, { "scrub_days", set_scrub },
 };
 
-/* tierN.budget.X, tierN.endurance.X; @rest: "budget.X" */
-static const char *set_of_tier(struct settings *s, uint32_t tier, const char *rest, const char *text)
+static bool is_of_tiers(const char *key)
+{
+	return !strncmp(key, "budget.", 7) || !strncmp(key, "endurance.", 10);
+}
+
+/* The bit of "budget.X", "endurance.X" in settings.own. */
+static uint32_t own_bit(const char *key)
+{
+	const struct tunable_table *const tables[] = { &budget_tunable_table, &endurance_tunable_table };
+	uint32_t bit = 1;
+
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(tables[i]->policy);
+
+		for (size_t k = 0; k < tables[i]->count; k++, bit <<= 1)
+			if (!strncmp(key, tables[i]->policy, n) && key[n] == '.' && !strcmp(key + n + 1, tables[i]->rows[k].name))
+				return bit;
+	}
+	return 0;
+}
+
+/* @key: "budget.X" */
+static const char *set_of_tier(struct settings *s, uint32_t tier, const char *key, const char *text)
 {
 	struct tuning one = s->tuning;
-	const char *dot = strchr(rest, '.'), *why;
+	const char *dot = strchr(key, '.'), *why;
 	char policy[32] = "";
 
-	if (!dot || (strncmp(rest, "budget.", 7) && strncmp(rest, "endurance.", 10)))
-		return "of a tier, only budget and endurance can be set";
-	memcpy(policy, rest, (size_t)(dot - rest));
+	memcpy(policy, key, (size_t)(dot - key));
 	one.budget = s->budget[tier];
 	one.endurance = s->endurance[tier];
 	why = tuning_set(&one, policy, dot + 1, text);
@@ -294,12 +313,12 @@ static const char *set_of_tier(struct settings *s, uint32_t tier, const char *re
 	return NULL;
 }
 
-static void to_all_tiers(struct settings *s)
+/* What a tier was told itself stays, wherever that stands: a limit must not get lost by a general key. */
+static void to_other_tiers(struct settings *s, const char *key, const char *text)
 {
-	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
-		s->budget[t] = s->tuning.budget;
-		s->endurance[t] = s->tuning.endurance;
-	}
+	for (uint32_t t = 0; t < TERRACE_MAX_RESULT_TIERS; t++)
+		if (!(s->own[t] & own_bit(key)))
+			set_of_tier(s, t, key, text);
 }
 
 static const char *set_tunable(struct settings *s, const char *key, const char *text)
@@ -307,14 +326,23 @@ static const char *set_tunable(struct settings *s, const char *key, const char *
 	const char *dot = strchr(key, '.'), *why;
 	char policy[32] = "";
 
-	if (!strncmp(key, "tier", 4) && key[4] >= '0' && key[4] < '0' + TERRACE_MAX_RESULT_TIERS && key[5] == '.')
-		return set_of_tier(s, (uint32_t)(key[4] - '0'), key + 6, text);
+	if (!strncmp(key, "tier", 4) && key[4] >= '0' && key[4] < '0' + TERRACE_MAX_RESULT_TIERS && key[5] == '.') {
+		uint32_t tier = (uint32_t)(key[4] - '0');
+
+		key += 6;
+		if (!is_of_tiers(key))
+			return "of a tier, only budget and endurance can be set";
+		why = set_of_tier(s, tier, key, text);
+		if (!why)
+			s->own[tier] |= own_bit(key);
+		return why;
+	}
 	if ((size_t)(dot - key) >= sizeof(policy))
 		return "is no key";
 	memcpy(policy, key, (size_t)(dot - key));
 	why = tuning_set(&s->tuning, policy, dot + 1, text);
-	if (!why && (!strcmp(policy, "budget") || !strcmp(policy, "endurance")))
-		to_all_tiers(s);
+	if (!why && is_of_tiers(key))
+		to_other_tiers(s, key, text);
 	return why;
 }
 
@@ -443,7 +471,10 @@ static void settings_defaults(struct settings *s)
 {
 	memset(s, 0, sizeof(*s));
 	tuning_defaults(&s->tuning);
-	to_all_tiers(s);
+	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
+		s->budget[t] = s->tuning.budget;
+		s->endurance[t] = s->tuning.endurance;
+	}
 	s->heat = HEAT_RALT;
 	s->rule = CHOOSE_APPROX;
 	s->sense = SENSE_AUTO;

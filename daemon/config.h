@@ -7,7 +7,8 @@
  *	[volume NAME]	for one, on top of [policy]
  *
  * Keys of the last two: what settings_keys lists, POLICY.TUNABLE (Documentation/policy.md), and
- * tierN.budget.TUNABLE or tierN.endurance.TUNABLE for one tier.  A later line wins.  Anything
+ * tierN.budget.TUNABLE or tierN.endurance.TUNABLE for one tier, which a general key
+ * does not change any more, wherever it stands.  Else a later line wins.  Anything
  * unknown, out of range or in the wrong place is an error, told with its line.
  */
 #ifndef TERRACE_CONFIG_H
@@ -40,6 +41,7 @@ struct settings {
 	struct tuning tuning;
 	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
+	uint32_t own[TERRACE_MAX_RESULT_TIERS];	/* which of these were set for the tier alone */
 	enum heat_kind heat;
 	enum choose_rule rule;
 	enum sense_kind sense;

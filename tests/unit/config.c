@@ -193,6 +193,32 @@ static void tiers_have_limits_of_their_own(void **state)
 	refuses("[policy]\ntier9.budget.in_flight = 5\n", "no policy is called 'tier9'");
 }
 
+/* Whatever stands before or behind it, in that section or another: a general key, of the same limit or of others. */
+static void a_tiers_own_limit_is_not_lost(void **state)
+{
+	static const char *const texts[] = {
+		"[policy]\ntier1.endurance.drive_writes_per_day = 0.25\nendurance.drive_writes_per_day = 5\nbudget.bytes_per_second = 3e6\n[volume v]\n",
+		"[policy]\nbudget.bytes_per_second = 3e6\nendurance.drive_writes_per_day = 5\ntier1.endurance.drive_writes_per_day = 0.25\n[volume v]\n",
+		"[policy]\ntier1.endurance.drive_writes_per_day = 0.25\n[volume v]\nbudget.bytes_per_second = 3e6\nendurance.drive_writes_per_day = 5\n",
+		"[policy]\nbudget.bytes_per_second = 3e6\nendurance.drive_writes_per_day = 5\n[volume v]\ntier1.endurance.drive_writes_per_day = 0.25\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		const struct settings *s;
+
+		accepts(texts[i]);
+		s = config_of(&c, "v");
+		assert_near(s->endurance[1].drive_writes_per_day, 0.25, 0);
+		assert_near(s->endurance[0].drive_writes_per_day, 5, 0);
+		assert_near(s->budget[0].bytes_per_second, 3e6, 0);
+		assert_near(s->budget[1].bytes_per_second, 3e6, 0);
+	}
+	/* and of what is said of a tier, the later */
+	accepts("[policy]\ntier1.budget.bytes_per_second = 1e6\n[volume v]\ntier1.budget.bytes_per_second = 2e6\n");
+	assert_near(config_of(&c, "v")->budget[1].bytes_per_second, 2e6, 0);
+}
+
 static void long_lines_are_refused_not_cut(void **state)
 {
 	char text[20000];
@@ -239,6 +265,7 @@ int main(void)
 		cmocka_unit_test(all_errors_are_told),
 		cmocka_unit_test(a_volume_builds_on_the_policy),
 		cmocka_unit_test(tiers_have_limits_of_their_own),
+		cmocka_unit_test(a_tiers_own_limit_is_not_lost),
 		cmocka_unit_test(long_lines_are_refused_not_cut),
 		cmocka_unit_test(the_example_is_right),
 	};
