@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # 20,000 random orders of every mode carried out, half under fio verify, half under the oracle, with a reopening after every thousand; to shelves and to homes.
-# vm: mode=functional memory=4G timeout=5400 build=oracle,orders long
+# vm: mode=functional memory=4G timeout=7800 build=oracle,orders long
 #
 # Orders that found nothing to do, or were refused, do not count. SECONDS_MOST=N: no step
 # begins later than that (FIO_SHARE of it under fio), and what was reached is said: several
