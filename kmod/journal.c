@@ -214,6 +214,7 @@ static bool frees(const struct tr_record *record)
 void tr_journal_seal__f(struct tr_journal *j)
 {
 	lockdep_assert_held(&j->lock);
+	tr_jblock_follow(j->cur->data, j->durable.block_seq);
 	tr_jblock_seal(j->cur->data, &j->link);
 	j->cur->last_record = j->link.record_seq - 1;
 	j->cur = NULL;

@@ -283,6 +283,10 @@ static inline u8 tr_scan_type(const void *block, u32 i)
 }
 
 int tr_scan(struct terrace *tr, u32 copy, struct tr_scan *scan);
+/* *@more: a block behind the end of @scan proves that it is damage (tr_jblock_proves_more());
+ * 0: none near it. -ENOMEM.
+ */
+int tr_scan_behind(struct terrace *tr, u32 copy, const struct tr_scan *scan, u64 *more);
 /* Gives @copy the blocks from the @have-th on that @scan has. */
 int tr_scan_copy(struct terrace *tr, const struct tr_scan *scan, u64 have, u32 copy);
 /* Newest valid superblock of a copy; -ENODATA: none. */

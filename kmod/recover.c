@@ -133,15 +133,45 @@ static bool pages_ahead(const struct terrace *tr)
 	return ahead;
 }
 
+/* What a copy that is used has behind the end. A superblock that says CLEAN is the last
+ * word: the mark is taken away before the first record that follows.
+ */
+static int look_behind(struct terrace *tr, u64 *more)
+{
+	const struct tr_scan *scan = &tr->recovery->scan;
+	int err = 0;
+	u32 c;
+
+	*more = 0;
+	if (tr->super.flags & TERRACE_SUPER_CLEAN && !scan->nr_blocks)
+		return 0;
+	for (c = 0; c < TR_COPIES && !err && !*more; c++)
+		if (tr_meta_live(tr, c) && !tr->recovery->unread[c])
+			err = tr_scan_behind(tr, c, scan, more);
+	return err;
+}
+
 static int scan_journal(struct terrace *tr, const char **error)
 {
+	const struct tr_journal_link *end = &tr->recovery->scan.end;
 	int err = scan_copies(tr, error);
+	u64 more;
 
-	if (err || !pages_ahead(tr))
+	if (err)
 		return err;
-	DMERR("%s: journal ends at block %llu, before record %llu, pages contain newer ones",
-	      tr->name, tr->recovery->scan.end.block_seq, tr->recovery->scan.end.record_seq);
 	*error = "Journal is damaged, records are missing: salvage the volume";
+	if (pages_ahead(tr)) {
+		DMERR("%s: journal ends at block %llu, before record %llu, pages contain newer ones",
+		      tr->name, end->block_seq, end->record_seq);
+		return -EUCLEAN;
+	}
+	err = look_behind(tr, &more);
+	if (err)
+		*error = scan_error(err);
+	if (!more)
+		return err;
+	DMERR("%s: journal ends at block %llu, before record %llu, but block %llu was written later",
+	      tr->name, end->block_seq, end->record_seq, more);
 	return -EUCLEAN;
 }
 

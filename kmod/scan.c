@@ -180,6 +180,53 @@ int tr_scan(struct terrace *tr, u32 copy, struct tr_scan *scan)
 	return min(r, 0);
 }
 
+/* --- behind the end ------------------------------------------------------- */
+
+#define PIECES_BEHIND	16	/* 4 MiB: damage is seldom longer */
+
+/* The number of a block that proves that more followed @end; 0: none of these @nr does. */
+static u64 more_in(const struct terrace *tr, const struct tr_journal_link *end, u64 first,
+		   const void *buf, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const void *block = buf + i * TERRACE_BLOCK_BYTES;
+
+		if (tr_jblock_proves_more(block, end, tr->super.volume_uuid) &&
+		    tr_ring_block(tr, tr_jblock_number(block)) == tr_ring_block(tr, first + i))
+			return tr_jblock_number(block);
+	}
+	return 0;
+}
+
+int tr_scan_behind(struct terrace *tr, u32 copy, const struct tr_scan *scan, u64 *more)
+{
+	u64 left = min_t(u64, tr->super.journal_blocks - scan->nr_blocks,
+			 PIECES_BEHIND * TR_PIECE_BLOCKS);
+	void *buf = kvmalloc(TR_PIECE_BLOCKS * TERRACE_BLOCK_BYTES, GFP_KERNEL);
+	u64 at = scan->end.block_seq;
+	struct tr_meta_io io;
+	u32 n, i;
+
+	if (!buf)
+		return -ENOMEM;
+	for (*more = 0; left && !*more; left -= n, at += n) {
+		n = min_t(u64, left, TR_PIECE_BLOCKS);
+		tr_meta_io_start(&io);
+		transfer(tr, &io, copy, REQ_OP_READ, at, buf, n);
+		tr_meta_wait(&io);
+		if (!io.copy[copy].status)
+			*more = more_in(tr, &scan->end, at, buf, n);
+		else	/* what cannot be read here proves nothing, and is nobody's business */
+			for (i = 0; i < n && !*more; i++)
+				if (!tr_meta_read(tr, copy, tr_ring_block(tr, at + i), buf, 1))
+					*more = more_in(tr, &scan->end, at + i, buf, 1);
+	}
+	kvfree(buf);
+	return 0;
+}
+
 void tr_scan_free(struct tr_scan *scan)
 {
 	u32 piece;

@@ -325,7 +325,8 @@ struct terrace_journal_disk {
 	__le64	prev_nonce;			/*  32: FIRST: of the block before; else = nonce */
 	__le32	prev_crc;			/*  40: of the block before */
 	__le16	nr_records;			/*  44 */
-	__le16	flags;				/*  46 */
+	__u8	flags;				/*  46 */
+	__u8	lag;				/*  47: blocks before block_seq + 1 - lag were durable; 0: unknown */
 	__u8	volume_uuid[TERRACE_UUID_BYTES]; /* 48 */
 	struct terrace_record_disk record[TERRACE_RECORDS_PER_BLOCK]; /* 64 */
 };						/* 4096 */

@@ -64,6 +64,16 @@ static void check_journal_start(struct check *c)
 			j->first_record, tail);
 }
 
+/* The other synchronous copy, with the superblock that counts. */
+static bool second_copy(const struct check *c, struct metadata *other)
+{
+	*other = c->vol.meta == &c->vol.primary ? c->vol.mirror : c->vol.primary;
+	if (!other->dev || !other->super || other->lazy || c->vol.meta->lazy || other->stale)
+		return false;
+	other->super = c->vol.super;
+	return true;
+}
+
 /*
  * Of the two chains of primary and synchronous mirror that counts which activation
  * takes: the last blocks may have reached only one of them. More than can be in flight
@@ -71,13 +81,11 @@ static void check_journal_start(struct check *c)
  */
 static void take_journal_to_believe(struct check *c)
 {
-	bool first = c->vol.meta == &c->vol.primary;
-	struct metadata other = first ? c->vol.mirror : c->vol.primary;
+	struct metadata other;
 	struct journal j;
 
-	if (!other.dev || !other.super || other.lazy || c->vol.meta->lazy || other.stale)
+	if (!second_copy(c, &other))
 		return;
-	other.super = c->vol.super;
 	journal_read(&j, &other);
 	if (j.nr_blocks > c->journal.nr_blocks + TR_JOURNAL_IN_FLIGHT)
 		problem(&c->findings, journal_where(c, c->journal.nr_blocks),
@@ -91,11 +99,35 @@ static void take_journal_to_believe(struct check *c)
 	}
 }
 
+static void check_behind(struct check *c, const struct metadata *meta)
+{
+	u64 more = journal_more(&c->journal, meta);
+
+	if (more)
+		problem(&c->findings, where("%s: journal block %llu", meta->dev->path,
+					    c->journal.end.block_seq),
+			"is damaged: block %llu was written when it was durable", more);
+}
+
+/* A superblock that says CLEAN is the last word: no record follows it. */
+static void check_what_is_behind(struct check *c)
+{
+	struct metadata other;
+
+	if (c->journal.error || c->vol.meta->lazy ||
+	    (c->vol.super->flags & TERRACE_SUPER_CLEAN && !c->journal.nr_blocks))
+		return;
+	check_behind(c, c->vol.meta);
+	if (second_copy(c, &other))
+		check_behind(c, &other);
+}
+
 void check_journal(struct check *c)
 {
 	journal_read(&c->journal, c->vol.meta);
 	check_journal_end(c);
 	take_journal_to_believe(c);
+	check_what_is_behind(c);
 	check_journal_start(c);
 	c->clean = c->vol.super->flags & TERRACE_SUPER_CLEAN && !c->journal.nr_blocks &&
 		   !c->journal.torn;

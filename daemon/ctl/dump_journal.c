@@ -80,7 +80,7 @@ static void dump_block(struct dump *d, const struct journal *j, u64 b)
 	add_u64(o, "block_seq", __le64_to_cpu(disk->block_seq));
 	add_u64(o, "meta_block", journal_meta_block(d->vol.super, b));
 	add_hex(o, "nonce", __le64_to_cpu(disk->nonce));
-	add_bool(o, "first", __le16_to_cpu(disk->flags) & TERRACE_JOURNAL_FIRST);
+	add_bool(o, "first", disk->flags & TERRACE_JOURNAL_FIRST);
 	add_u64(o, "first_record", __le64_to_cpu(disk->first_record_seq));
 	for (u32 i = 0; i < tr_jblock_nr(disk); i++) {
 		journal_record(j, b, i, &record, &seq);

@@ -103,6 +103,23 @@ int journal_read(struct journal *journal, const struct metadata *meta)
 	return journal->error;
 }
 
+u64 journal_more(const struct journal *journal, const struct metadata *meta)
+{
+	u64 ring = meta->super->journal_blocks, end = journal->end.block_seq, more = 0;
+	void *block = ctl_alloc_blocks(1);
+
+	for (u64 i = journal->nr_blocks; i < ring && !more; i++) {
+		u64 at = journal_meta_block(meta->super, i);
+
+		if (!metadata_read(meta, at, 1, block) &&
+		    tr_jblock_proves_more(block, &journal->end, meta->super->volume_uuid) &&
+		    (tr_jblock_number(block) - end) % ring == i - journal->nr_blocks)
+			more = tr_jblock_number(block);
+	}
+	free(block);
+	return more;
+}
+
 void journal_free(struct journal *journal)
 {
 	free(journal->blocks);

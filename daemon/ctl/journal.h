@@ -25,6 +25,11 @@ struct journal {
 int journal_read(struct journal *journal, const struct metadata *meta);
 void journal_free(struct journal *journal);
 
+/* Number of a block in the ring of @meta that proves that more followed the chain's end:
+ * a block was damaged. 0: there is none.
+ */
+u64 journal_more(const struct journal *journal, const struct metadata *meta);
+
 /* Does activation take @a rather than @b, the other copy's from the same tail? */
 bool journal_wins(const struct journal *a, const struct journal *b);
 

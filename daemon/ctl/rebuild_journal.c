@@ -96,7 +96,7 @@ static void look_behind(struct map_reader *m)
 			continue;
 		found = seq > found ? seq : found;
 		newest = tr_jblock_first_record(block) + tr_jblock_nr(block) - 1;
-		if (seq > end + TR_JOURNAL_IN_FLIGHT || __le16_to_cpu(block->flags) & TERRACE_JOURNAL_FIRST)
+		if (tr_jblock_proves_more(block, &m->journal.end, rb->super->volume_uuid))
 			note_seq(rb, newest);
 	}
 	rb->torn_end = found || m->journal.torn;

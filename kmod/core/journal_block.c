@@ -12,6 +12,7 @@
 #include "journal_block.h"
 
 #define CRC_AT		offsetof(struct terrace_journal_disk, crc)
+#define MAX_LAG		255u
 #define MAX_REGIONS	(TR_MAX_BLOCKS >> TERRACE_REGION_SHIFT)
 
 void tr_jblock_start(void *block, const struct tr_journal_link *link, u64 nonce, const u8 *uuid)
@@ -25,7 +26,7 @@ void tr_jblock_start(void *block, const struct tr_journal_link *link, u64 nonce,
 	disk->nonce = cpu_to_le64(nonce);
 	disk->prev_nonce = cpu_to_le64(link->nonce);
 	disk->prev_crc = cpu_to_le32(link->crc);
-	disk->flags = cpu_to_le16(nonce != link->nonce ? TERRACE_JOURNAL_FIRST : 0);
+	disk->flags = nonce != link->nonce ? TERRACE_JOURNAL_FIRST : 0;
 	memcpy(disk->volume_uuid, uuid, TERRACE_UUID_BYTES);
 }
 
@@ -37,7 +38,7 @@ void tr_jblock_relink(void *block, const struct tr_journal_link *link)
 	disk->first_record_seq = cpu_to_le64(link->record_seq);
 	disk->prev_nonce = cpu_to_le64(link->nonce);
 	disk->prev_crc = cpu_to_le32(link->crc);
-	disk->flags = cpu_to_le16(disk->nonce != disk->prev_nonce ? TERRACE_JOURNAL_FIRST : 0);
+	disk->flags = disk->nonce != disk->prev_nonce ? TERRACE_JOURNAL_FIRST : 0;
 }
 
 u32 tr_jblock_append(void *block, const struct tr_record *record)
@@ -55,6 +56,14 @@ u32 tr_jblock_append(void *block, const struct tr_record *record)
 	to->old = cpu_to_le64(record->old);
 	disk->nr_records = cpu_to_le16(nr + 1);
 	return nr + 1;
+}
+
+void tr_jblock_follow(void *block, u64 durable)
+{
+	struct terrace_journal_disk *disk = block;
+	u64 lag = le64_to_cpu(disk->block_seq) + 1 - durable;
+
+	disk->lag = lag <= MAX_LAG ? lag : 0;
 }
 
 void tr_jblock_seal(void *block, struct tr_journal_link *link)
@@ -100,7 +109,7 @@ void tr_jblock_record(const void *block, u32 i, struct tr_record *record)
 static bool continues(const struct terrace_journal_disk *disk, const struct tr_journal_link *link,
 		      const u8 *uuid)
 {
-	bool first = le16_to_cpu(disk->flags) & TERRACE_JOURNAL_FIRST;
+	bool first = disk->flags & TERRACE_JOURNAL_FIRST;
 	u64 nonce = le64_to_cpu(disk->nonce);
 
 	if (memcmp(disk->volume_uuid, uuid, TERRACE_UUID_BYTES) ||
@@ -127,7 +136,7 @@ int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *u
 		return -ENODATA;
 
 	if (nr > TERRACE_RECORDS_PER_BLOCK ||
-	    le16_to_cpu(disk->flags) & ~TERRACE_JOURNAL_FIRST)
+	    disk->flags & ~TERRACE_JOURNAL_FIRST)
 		return -EUCLEAN;
 	for (i = 0; i < nr; i++) {
 		tr_jblock_record(block, i, &record);
@@ -143,7 +152,36 @@ int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *u
 
 static bool is_first(const struct terrace_journal_disk *disk)
 {
-	return le16_to_cpu(disk->flags) & TERRACE_JOURNAL_FIRST;
+	return disk->flags & TERRACE_JOURNAL_FIRST;
+}
+
+/* The first block of which @disk does not say that it was durable before. */
+static u64 durable_before(const struct terrace_journal_disk *disk)
+{
+	u64 seq = le64_to_cpu(disk->block_seq), lag = TR_JOURNAL_IN_FLIGHT;
+
+	if (is_first(disk))
+		lag = 0;
+	else if (disk->lag && disk->lag <= lag)
+		lag = disk->lag - 1;
+	return seq > lag ? seq - lag : 0;
+}
+
+bool tr_jblock_proves_more(const void *block, const struct tr_journal_link *end, const u8 *uuid)
+{
+	const struct terrace_journal_disk *disk = block;
+
+	return le32_to_cpu(disk->magic) == TERRACE_JOURNAL_MAGIC &&
+	       !memcmp(disk->volume_uuid, uuid, TERRACE_UUID_BYTES) &&
+	       durable_before(disk) > end->block_seq &&
+	       le32_to_cpu(disk->crc) == tr_block_crc(disk, sizeof(*disk), CRC_AT);
+}
+
+u64 tr_jblock_number(const void *block)
+{
+	const struct terrace_journal_disk *disk = block;
+
+	return le64_to_cpu(disk->block_seq);
 }
 
 bool tr_jblock_wins(const void *a, u64 a_nr, const void *b, u64 b_nr)

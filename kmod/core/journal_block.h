@@ -21,7 +21,7 @@
 /*
  * Blocks that are written without waiting for those before them. So a crash leaves
  * nothing further behind the end of the journal; what is there all the same tells
- * the tools that the end is damage, and that records are missing.
+ * that the end is damage, and that records are missing.
  */
 #define TR_JOURNAL_IN_FLIGHT	64u
 
@@ -54,6 +54,9 @@ void tr_jblock_relink(void *block, const struct tr_journal_link *link);
 /* Appends; the caller knows there is room. Returns how many it holds now. */
 u32 tr_jblock_append(void *block, const struct tr_record *record);
 
+/* Blocks before number @durable are so, on every copy in use; before it is sealed. */
+void tr_jblock_follow(void *block, u64 durable);
+
 /* Seals the block (CRC) and moves @link on behind it. */
 void tr_jblock_seal(void *block, struct tr_journal_link *link);
 
@@ -67,6 +70,18 @@ void tr_jblock_record(const void *block, u32 i, struct tr_record *record);
  * and its CRC is right, but a record in it is impossible.
  */
 int tr_jblock_check(const void *block, struct tr_journal_link *link, const u8 *uuid);
+
+/*
+ * The chain ends at @end. Is @block, which stands elsewhere in the ring, one that was begun
+ * when more was durable? Then a crash does not explain that end: a block of it is damaged.
+ *
+ * Crash scenario: blocks 1 to 200 were written one after the other, what is in them was
+ * acknowledged. The power fails, and a bit of block 100 flips. The chain ends at 99, as if
+ * 100 had been in flight. But 101 says that it was durable. The old 12 above says no such
+ * thing of 11: blocks that are in flight together were sealed when neither was durable.
+ */
+bool tr_jblock_proves_more(const void *block, const struct tr_journal_link *end, const u8 *uuid);
+u64 tr_jblock_number(const void *block);
 
 /*
  * Two journals that start at the same tail have some blocks in common; behind them

@@ -149,6 +149,7 @@ AT(terrace_journal_disk, prev_nonce, 32);
 AT(terrace_journal_disk, prev_crc, 40);
 AT(terrace_journal_disk, nr_records, 44);
 AT(terrace_journal_disk, flags, 46);
+AT(terrace_journal_disk, lag, 47);
 AT(terrace_journal_disk, volume_uuid, 48);
 AT(terrace_journal_disk, record, 64);
 SIZE(terrace_journal_disk, 4096);

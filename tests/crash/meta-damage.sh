@@ -206,6 +206,35 @@ for how in "" read_only; do
 done
 pass "a journal that ends before what pages contain is refused"
 
+# a block of the journal that is damaged without a word: writes behind it were acknowledged, by it or by later ones
+journal_blocks() { terracectl dump journal "${VOL_DRIVES[@]}" | sed -n 's/^journal .* meta_block=\([0-9]*\) .*/\1/p'; }
+klog_expect 'journal ends at block [0-9]+, before record [0-9]+, but block [0-9]+ was written later'
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none --journal 1M
+vol_up commit_ms=100
+dd if=/dev/urandom of=/dev/shm/written bs=4k count=24 status=none
+for ((k = 0; k < 24; k++)); do	# not in order: places of appends are prepared for many at once
+	dd if=/dev/shm/written of="$VOL" bs=4k count=1 skip=$k seek=$(((k * 7) % 24)) oflag=direct,dsync status=none
+done
+vol_cut
+mapfile -t blocks < <(journal_blocks)
+[ ${#blocks[@]} -ge 20 ] || die "only ${#blocks[@]} journal blocks: not a commit a write"
+for at in "${blocks[0]}" "${blocks[${#blocks[@]} / 2]}" "${blocks[-2]}"; do
+	save $fast $((META + at))
+	dd if=/dev/shm/written of=$fast bs=1 count=5 seek=$(((META + at) * 4096 + 100)) conv=notrunc,fsync status=none
+	before=$(sha256sum < $fast)
+	for how in "" read_only; do
+		if vol_up $how 2> /dev/null; then die "a journal with a hole was taken for one that ends ($how)"; fi
+	done
+	check_eq "the fast drive" "$(sha256sum < $fast)" "$before"
+	expect_fail 'is damaged: block [0-9]+ was written when it was durable' terracectl check "${VOL_DRIVES[@]}"
+	restore $fast $((META + at))
+done
+vol_up
+for ((k = 0; k < 24; k++)); do dd if="$VOL" bs=4k count=1 skip=$(((k * 7) % 24)) iflag=direct status=none; done | cmp - /dev/shm/written
+vol_down
+vol_check
+pass "a journal with a hole is refused"
+
 # a sector of the journal that cannot be read: behind its end it is nobody's business; where it ends, what was acknowledged may be in it
 journal_end() { echo $((META + 1 + $(terracectl dump journal "${VOL_DRIVES[@]}" | sed -n 's/^journal .* meta_block=\([0-9]*\) .*/\1/p' | tail -1))); }
 klog_allow 'drive (fast|slow)'

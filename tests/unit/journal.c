@@ -163,7 +163,7 @@ static void the_rule_does_not_rest_on_the_crc(void **state)
 	tr_jblock_start(block, &link, 1, uuid);
 	tr_jblock_append(block, &good_record);
 	tr_jblock_seal(block, &link);
-	assert_int_equal(le16_to_cpu(disk->flags), 0);
+	assert_int_equal(disk->flags, 0);
 
 	at = (struct tr_journal_link){ .block_seq = 12, .record_seq = 40, .nonce = 2, .crc = 77 };
 	assert_int_equal(tr_jblock_check(block, &at, uuid), -ENODATA);
@@ -186,7 +186,7 @@ static void only_first_blocks_change_the_activation(void **state)
 	write_block(&link, 1, 0);
 	five = link;
 	write_block(&link, 2, 0);
-	assert_int_equal(le16_to_cpu(disk->flags), TERRACE_JOURNAL_FIRST);
+	assert_int_equal(disk->flags, TERRACE_JOURNAL_FIRST);
 	assert_int_equal(le64_to_cpu(disk->prev_nonce), 1);
 	assert_int_equal(scan(&at), 2);
 
@@ -198,7 +198,7 @@ static void only_first_blocks_change_the_activation(void **state)
 	disk->crc = cpu_to_le32(tr_block_crc(disk, 4096, 4));
 	assert_int_equal(tr_jblock_check(ring[6], &at, uuid), -ENODATA);
 	at = five;
-	disk->flags = cpu_to_le16(TERRACE_JOURNAL_FIRST | 2);
+	disk->flags = TERRACE_JOURNAL_FIRST | 2;
 	disk->crc = cpu_to_le32(tr_block_crc(disk, 4096, 4));
 	assert_int_equal(tr_jblock_check(ring[6], &at, uuid), -EUCLEAN);
 }
@@ -238,6 +238,83 @@ static void whatever_survives_a_crash_a_prefix_is_found(void **state)
 		assert_int_equal(scan(&at), prefix);
 		durable = at;
 	}
+}
+
+/* Crashes, after each of which some of the blocks in flight are there: none of them proves
+ * damage; nor do those of older crashes. A block that was durable does, once a later one says so.
+ */
+static void damage_is_told_from_a_crash(void **state)
+{
+	struct tr_journal_link durable = empty, end, at;
+	u32 round, inflight, k, damaged = 0;
+	u64 rnd = 12, i, old;
+
+	clear_ring(state);
+	for (round = 0; round < 3000; round++) {
+		u64 nonce = 1 + round / 3;	/* as many rounds an activation */
+
+		end = durable;
+		inflight = 1 + random_below(&rnd, 4);
+		for (k = 0; k < inflight; k++) {
+			u8 *slot = ring[end.block_seq % RING];
+
+			if (round % 3 == 2)
+				memcpy(block, slot, sizeof(block));
+			tr_jblock_start(slot, &end, nonce, uuid);
+			tr_jblock_append(slot, &good_record);
+			tr_jblock_follow(slot, durable.block_seq);
+			tr_jblock_seal(slot, &end);
+			if (round % 3 == 2 && random_below(&rnd, 2))
+				memcpy(slot, block, sizeof(block));	/* did not arrive */
+		}
+		at = durable;
+		scan(&at);
+		for (i = 0; i < RING; i++)
+			assert_false(tr_jblock_proves_more(ring[i], &at, uuid));
+		/* the last block but one of those that were durable */
+		if (durable.block_seq > 8 && at.block_seq > durable.block_seq) {
+			old = durable.block_seq - 1;
+			end = (struct tr_journal_link){ .block_seq = old };
+			for (i = 0, k = 0; i < RING; i++)
+				k += tr_jblock_proves_more(ring[i], &end, uuid);
+			assert_true(k);
+			assert_false(tr_jblock_proves_more(ring[i - 1], &end, other_uuid));
+			damaged++;
+		}
+		durable = at;
+	}
+	assert_true(damaged > 1000);
+}
+
+/* More in flight than the byte can say, or nothing said: the most that may be in flight counts. */
+static void what_a_block_does_not_say_is_bounded(void **state)
+{
+	struct tr_journal_link link = { .block_seq = 1000, .record_seq = 1, .nonce = 1 }, end = link, next;
+	struct terrace_journal_disk *disk = (void *)block;
+	u64 durable;
+
+	(void)state;
+	for (durable = 700; durable <= 1000; durable++) {
+		u64 known = max(durable, 1000ull - TR_JOURNAL_IN_FLIGHT);
+
+		tr_jblock_start(block, &link, 1, uuid);
+		tr_jblock_follow(block, durable);
+		next = link;
+		tr_jblock_seal(block, &next);
+		end.block_seq = known - 1;
+		assert_true(tr_jblock_proves_more(block, &end, uuid));
+		end.block_seq = known;
+		assert_false(tr_jblock_proves_more(block, &end, uuid));
+	}
+	end.block_seq = 900;
+	assert_true(tr_jblock_proves_more(block, &end, uuid));
+	assert_int_equal(tr_jblock_number(block), 1000);
+	disk->record[0].nr ^= 1;
+	assert_false(tr_jblock_proves_more(block, &end, uuid));
+	tr_jblock_start(block, &link, 2, uuid);		/* the first of an activation */
+	tr_jblock_seal(block, &link);
+	end.block_seq = 999;
+	assert_true(tr_jblock_proves_more(block, &end, uuid));
 }
 
 static void a_block_started_early_is_moved_behind_its_predecessor(void **state)
@@ -395,6 +472,8 @@ int main(void)
 		cmocka_unit_test_setup(the_rule_does_not_rest_on_the_crc, clear_ring),
 		cmocka_unit_test_setup(only_first_blocks_change_the_activation, clear_ring),
 		cmocka_unit_test_setup(whatever_survives_a_crash_a_prefix_is_found, clear_ring),
+		cmocka_unit_test(damage_is_told_from_a_crash),
+		cmocka_unit_test(what_a_block_does_not_say_is_bounded),
 		cmocka_unit_test_setup(a_block_started_early_is_moved_behind_its_predecessor, clear_ring),
 		cmocka_unit_test_setup(of_two_journals_the_one_with_a_new_activation_wins, clear_ring),
 		cmocka_unit_test_setup(the_first_record_may_be_unknown, clear_ring),
