@@ -4,8 +4,8 @@
  * nobody runs into a wall.
  *
  * The delay is the product of two shares, each from 0 to 1: how far the
- * fullest slots tier is between janitor_high and full, and how few free
- * shelves are left below it. While there are shelves, a full slots tier costs
+ * emptiest slots tier that new writes may use is between janitor_high and full,
+ * and how few free shelves are left below it. While there are shelves, a full slots tier costs
  * writers nothing: they overflow at the speed of the shelves. Overwrites in
  * place need no room and are never delayed.
  *
@@ -59,8 +59,8 @@ static void tell_low(struct terrace *tr, struct tr_tier *tier)
 
 void tr_throttle_update(struct terrace *tr)
 {
-	u32 full = 0, scarce = ONE, t;
-	bool shelves = false;
+	u32 avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS), full = ONE, scarce = ONE, t;
+	bool shelves = false, slots = false;
 
 	for (t = 0; t < tr->nr_tiers; t++) {
 		struct tr_tier *tier = &tr->tier[t];
@@ -68,15 +68,17 @@ void tr_throttle_update(struct terrace *tr)
 		if (tier->missing || !tier->data_blocks)
 			continue;
 		tell_low(tr, tier);
-		if (tier->kind == TERRACE_KIND_SLOTS)
-			full = max(full, fullness(tr, tier));
+		if (tier->kind == TERRACE_KIND_SLOTS && !(avoid >> t & 1)) {
+			slots = true;
+			full = min(full, fullness(tr, tier));
+		}
 		if (tier->kind != TERRACE_KIND_SHELVES)
 			continue;
 		shelves = true;
 		scarce = min(scarce, scarcity(tier));	/* one with room is enough */
 	}
 	/* Without shelves nobody makes room: waiting would not help. */
-	if (!shelves)
+	if (!shelves || !slots)
 		scarce = 0;
 	WRITE_ONCE(tr->throttle.us,
 		   div_u64((u64)tr_tune(tr, TR_TUNE_THROTTLE_US) * full * scarce, ONE * ONE));

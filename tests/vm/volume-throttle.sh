@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # New writes are delayed when, and only when, the fast tier is nearly full and shelves run out; overwrites never are.
 # vm: mode=functional cpus=1 memory=3G timeout=850 build=oracle
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2034
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
@@ -58,3 +58,20 @@ after=$(slowed)
 vol_down
 vol_check
 pass "delays end when there is room"
+
+# a second tier of slots with room: nobody waits, be the first one full and the shelves gone
+mkram middle 96
+VOL_DRIVES=(/dev/ram/fast /dev/ram/middle /dev/ram/slow)	# vol_check reads it
+vol_format --tier "optane:slots:atomic=/dev/ram/fast" --tier "nvme:slots:atomic=/dev/ram/middle" --tier "hdd:shelves:atomic=/dev/ram/slow"
+vol_up stream_kb=256 throttle_us=4000 janitor_high=980 janitor_low=970
+size=$(($(sectors "$VOL") / 2048))
+few=$(($(vol_tier 2 free_shelves)))
+for ((at = 0; at < size - 160 && few > 3; at += 8, few = $(vol_tier 2 free_shelves))); do fill $at $((at + 8)); done
+vol_message set stream_kb=0
+fill $((size - 150)) $((size - 80))
+middle=$(vol_tier 1 used | cut -d/ -f1)
+[ "$middle" -gt 0 ] || die "nothing went to the second tier: $(vol_status)"
+check_eq "throttled with room on the second tier of slots ($(vol_tier 2 free_shelves) shelves free)" "$(slowed)" 0
+vol_down
+vol_check
+pass "room on any tier of slots is room"
