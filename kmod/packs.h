@@ -120,6 +120,8 @@ void tr_promotion_fit(struct terrace *tr);	/* to its limit, which may be lower n
 u64 tr_promotion_bytes(struct terrace *tr, bool plain);
 int tr_promotion_init(struct terrace *tr);
 void tr_promotion_exit(struct terrace *tr);
+int tr_promotion_slabs_init(void);		/* the module's */
+void tr_promotion_slabs_exit(void);
 
 /* --- unpack.c: reading -------------------------------------------------------- */
 

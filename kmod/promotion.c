@@ -68,13 +68,56 @@ static u64 size(const struct tr_promotion *cache)
 
 /* --- entries ---------------------------------------------------------------------- */
 
+/*
+ * Compressed data have slabs in steps of 512 bytes: kmalloc's double, so that a block that
+ * compresses to 2,100 bytes would take 4,096. And they have a constructor: the kernel clears
+ * what kmalloc gives, and all of this is written at once.
+ */
+#define STEP		512
+#define STEPS		7
+
+static struct kmem_cache *slabs[STEPS];
+static const char *const slab_names[STEPS] = {
+	"terrace_cached_512", "terrace_cached_1024", "terrace_cached_1536", "terrace_cached_2048",
+	"terrace_cached_2560", "terrace_cached_3072", "terrace_cached_3584",
+};
+
+static void data_made(void *object)
+{
+}
+
+/* The allocator keeps a pointer behind what has a constructor. NULL: kmalloc's. */
+static struct kmem_cache *slab_of(u32 bytes)
+{
+	u32 step = (bytes + sizeof(void *) - 1) / STEP;
+
+	return step < STEPS ? slabs[step] : NULL;
+}
+
+static void *data_new(u32 bytes, gfp_t gfp)
+{
+	struct kmem_cache *slab = slab_of(bytes);
+
+	return slab ? kmem_cache_alloc(slab, gfp) : kmalloc(bytes, gfp);
+}
+
+static void data_free(void *data, u32 bytes)
+{
+	struct kmem_cache *slab = slab_of(bytes);
+
+	if (slab)
+		kmem_cache_free(slab, data);
+	else
+		kfree(data);
+}
+
 void tr_cached_put(struct terrace *tr, struct tr_cached *entry)
 {
 	if (!refcount_dec_and_test(&entry->users))
 		return;
 	atomic64_sub(entry->footprint, &tr->memory);
-	kfree(entry->data);
-	kfree(entry);		/* kmalloc: the last one may be the end of an I/O */
+	data_free(entry->data, entry->bytes);
+	kfree(entry);		/* any context: the last one may be the end of an I/O */
 }
 
 const void *tr_cached_data(const struct tr_cached *entry)
@@ -262,7 +305,7 @@ static struct tr_cached *cached_new(u64 id, const void *data, u32 bytes, const u
 
 	if (!entry)
 		return NULL;
-	entry->data = kmalloc(bytes, gfp);
+	entry->data = data_new(bytes, gfp);
 	if (!entry->data) {
 		kfree(entry);
 		return NULL;
@@ -408,4 +451,30 @@ void tr_promotion_exit(struct terrace *tr)
 	xa_destroy(&cache->table);
 	kfree(cache);
 	tr->packing->promotion = NULL;
+}
+
+int tr_promotion_slabs_init(void)
+{
+	u32 k;
+
+	for (k = 0; k < STEPS; k++) {
+		slabs[k] = kmem_cache_create(slab_names[k], (k + 1) * STEP - sizeof(void *), 0, 0,
+					     data_made);
+		if (!slabs[k])
+			break;
+	}
+	if (k == STEPS)
+		return 0;
+	tr_promotion_slabs_exit();
+	return -ENOMEM;
+}
+
+void tr_promotion_slabs_exit(void)
+{
+	u32 k;
+
+	for (k = 0; k < STEPS; k++) {
+		kmem_cache_destroy(slabs[k]);
+		slabs[k] = NULL;
+	}
 }

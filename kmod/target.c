@@ -297,9 +297,14 @@ static int __init terrace_init(void)
 	err = tr_arrays_init();
 	if (err)
 		goto no_arrays;
+	err = tr_promotion_slabs_init();
+	if (err)
+		goto no_promotion;
 	err = dm_register_target(&terrace_target);
 	if (!err)
 		return 0;
+	tr_promotion_slabs_exit();
+no_promotion:
 	tr_arrays_exit();
 no_arrays:
 	tr_cold_exit();
@@ -318,6 +323,7 @@ static void __exit terrace_exit(void)
 	rcu_barrier();
 	tr_cold_exit();
 	tr_arrays_exit();
+	tr_promotion_slabs_exit();
 }
 
 module_init(terrace_init);
