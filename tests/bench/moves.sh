@@ -34,6 +34,20 @@ tiers() {
 	vol_up stream_kb=0 cache_mb=0
 	fill
 }
+# net REGIONS: their payload, of all that the shelves have in use
+net() {
+	local used
+	used=$(vol_tier 1 used)
+	echo $(($1 * 1024 * 100 / ${used%/*}))
+}
+# net_kept REGIONS: the same of what a drive must have for it: of each block the share of the reserve that a full drive has
+net_kept() {
+	local used reserve
+	used=$(vol_tier 1 used)
+	reserve=$(terracectl dump super "${VOL_DRIVES[@]}" | tr ' ' '\n' | sed -n 's/^reserve_blocks=//p' | sort -n | tail -1)
+	[ "$reserve" ] || die "no reserve in the superblock"
+	echo $(($1 * 1024 * 100 * (${used#*/} - reserve) / ${used#*/} / ${used%/*}))
+}
 
 # ---- down and up again, on a disk ----
 
@@ -52,6 +66,8 @@ demote() {
 	figure "… CPU to compress a block" $(($(swept cpu_ns) / (REGIONS * 1024))) ns
 	bar "append: bytes the disk wrote, of the packs' with header and padding" $((written * 1000 / packed)) o/oo 1010
 	bar "payload of packs, data that compress by half" $((REGIONS * 4194304 * 100 / packed)) /100 -190
+	figure "… of all that the shelves have in use" "$(net "$REGIONS")" /100
+	figure "… and of the room that is kept for cleaning" "$(net_kept "$REGIONS")" /100
 }
 
 # slow_disk [KEY=VALUE...]: a new one, and its bandwidth in order
@@ -184,33 +200,20 @@ pages() {
 			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
 			figure "pages of $name, $((regions * 4)) MiB, ${codec/ shift=/, clusters 2^}: payload" \
 				$((regions * 4194304 * 100 / $(swept packed_bytes))) /100
-			figure "… of all that the shelves have in use" "$(pages_net "$regions")" /100
-			figure "… and of the room that is kept for cleaning" "$(pages_kept "$regions")" /100
+			figure "… of all that the shelves have in use" "$(net "$regions")" /100
+			figure "… and of the room that is kept for cleaning" "$(net_kept "$regions")" /100
 			for ((k = 0; k < regions; k++)); do
 				dd if="$file" of="$VOL" bs=4k skip=$((k * 1024 + 300)) seek=$((k * 1024 + 300)) count=102 oflag=direct status=none
 			done
 			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
-			figure "… when a tenth has been overwritten" "$(pages_net "$regions")" /100
-			figure "… and of the room that is kept for cleaning" "$(pages_kept "$regions")" /100
+			figure "… when a tenth has been overwritten" "$(net "$regions")" /100
+			figure "… and of the room that is kept for cleaning" "$(net_kept "$regions")" /100
 			cmp -n $((regions << 22)) "$file" "$VOL" || die "$file: other data"
 			vol_down
 		done
 	done
 	rmram fast
 	rmram slow
-}
-pages_net() {
-	local used
-	used=$(vol_tier 1 used)
-	echo $(($1 * 1024 * 100 / ${used%/*}))
-}
-# The same of what a drive must have for it: of each block the share of the reserve that a full drive has.
-pages_kept() {
-	local used reserve
-	used=$(vol_tier 1 used)
-	reserve=$(terracectl dump super "${VOL_DRIVES[@]}" | tr ' ' '\n' | sed -n 's/^reserve_blocks=//p' | sort -n | tail -1)
-	[ "$reserve" ] || die "no reserve in the superblock"
-	echo $(($1 * 1024 * 100 * (${used#*/} - reserve) / ${used#*/} / ${used%/*}))
 }
 
 # ---- early termination: tests/bench/pack.c, which uses the same core/ code ----
