@@ -233,9 +233,33 @@ order 2 merge tier_down=1 codec=lz4
 says down $((1024 - began))
 state 2 0 1024 1
 cmp -n $((12 << 20)) "$DATA" "$VOL" || die "the stream is not what was written"
+pass "an append leaves what is loose, a merge packs it"
+
+# levels are as ordered: one region of program text, packed anew with each (with LZ4 the level is the acceleration)
+vol_message set stream_kb=0
+cat "$TERRACE_TREE"/kmod/*.c > /dev/shm/text
+truncate -s 1M /dev/shm/text
+dd if=/dev/shm/text of="$VOL" bs=1M seek=16 oflag=direct status=none
+# packed CODEC LEVEL: into how many bytes; how many each is, is in $sizes
+sizes=
+packed() {
+	order 4 merge tier_down=1 codec="$1" level="$2" shift=4
+	says down "$3"
+	state 4 0 256 1
+	bytes=$(word packed_bytes)
+	sizes+="$1 level $2: $bytes, "
+	cmp -n $((1 << 20)) -i $((16 << 20)):0 "$VOL" /dev/shm/text || die "packed with $1 level $2: data differ"
+}
+packed zstd 1 256; quick=$bytes
+packed zstd 19 0; thorough=$bytes
+packed lz4 1 0; near=$bytes
+packed lz4 100 0; far=$bytes
+sizes=${sizes%, }
+[ "$thorough" -lt "$quick" ] || die "zstd level 19 gains no more than level 1: $sizes"
+[ "$far" -gt "$near" ] || die "LZ4 accelerated 100 times gains as much as at 1: $sizes"
 vol_down
 vol_check
-pass "an append leaves what is loose, a merge packs it"
+pass "levels as ordered: $sizes"
 
 # all metadata are lost: repaired from the shelves alone.  What was packed is back, what had been loose on a shelf, too;
 # of blocks written since, to the fast tier, the old value: repair says that all may be older
