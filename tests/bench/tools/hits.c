@@ -11,8 +11,6 @@
  */
 #include "blocks.h"
 
-#define MARK(n) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0xe0 + " #n ", 0xac, 0x44, 0x7e" ::: "memory")
-
 int main(int argc, char **argv)
 {
 	uint64_t stride, count, reads, seed, k;
