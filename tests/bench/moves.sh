@@ -27,10 +27,10 @@ on_vol() { fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --
 fill() {
 	on_vol --bs=64k --iodepth=4 --rw=write --end_fsync=1 --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
 }
-# tiers FAST SLOW: a volume on these two, filled
+# tiers FAST SLOW [CLASS]: a volume on these two, filled
 tiers() {
 	VOL_DRIVES=("$1" "$2")
-	vol_format --tier "optane:slots:atomic=$1" --tier "hdd:shelves:atomic=$2"
+	vol_format --tier "optane:slots:atomic=$1" --tier "${3:-hdd:shelves:atomic}=$2"
 	vol_up stream_kb=0 cache_mb=0
 	fill
 }
@@ -51,18 +51,20 @@ net_kept() {
 
 # ---- down and up again, on a disk ----
 
-# demote WHAT: all goes down. In virtual time there is one CPU: a disk of half the
-# bandwidth is to it what a whole one is to two of them.
+# demote WHAT HOW: all goes down; its share of the drive's bandwidth is a bar or a figure, as HOW says. In virtual time
+# there is one CPU: a disk of half the bandwidth is to it what a whole one is to two of them.
 demote() {
-	local before written packed ns
+	local before
 	before=$(drive_get slowd write_bytes)
 	sweep append tier_down=1 codec=lz4
 	check_eq "blocks that went down" "$(swept down)" $((REGIONS * 1024))
 	packed=$(swept packed_bytes) ns=$(swept ns)
 	written=$(($(drive_get slowd write_bytes) - before))
-	"${@:2}" "append with LZ4, $1: written, of the disk's $bw kB/s in order" $((packed * 1000 / (ns / 1000000) / bw)) o/oo ${LEAST:+-$LEAST}
+	"$2" "append with LZ4, $1: written, of the drive's $bw kB/s in order" $((packed * 1000 / (ns / 1000000) / bw)) o/oo "${@:3}"
 	figure "… payload" $((REGIONS * 4194304 / (ns / 1000000))) kB/s
-	[ "$LEAST" ] || return 0
+}
+# what the last demotion took of the CPU and of the drive
+taken() {
 	figure "… CPU to compress a block" $(($(swept cpu_ns) / (REGIONS * 1024))) ns
 	bar "append: bytes the disk wrote, of the packs' with header and padding" $((written * 1000 / packed)) o/oo 1010
 	bar "payload of packs, data that compress by half" $((REGIONS * 4194304 * 100 / packed)) /100 -190
@@ -70,10 +72,10 @@ demote() {
 	figure "… and of the room that is kept for cleaning" "$(net_kept "$REGIONS")" /100
 }
 
-# slow_disk [KEY=VALUE...]: a new one, and its bandwidth in order
-slow_disk() {
+# slow_drive PRESET [KEY=VALUE...]: a new one, and its bandwidth in order
+slow_drive() {
 	local turn
-	mkdrive slowd hdd 512 lbs=4096 powercut=off cache=off ncq=32 "$@"
+	mkdrive slowd "$1" 512 lbs=4096 powercut=off cache=off "${@:2}"
 	for turn in first second; do	# twice: the model's RAM is allocated by the first
 		fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=256m --iodepth=4 --rw=write
 	done
@@ -83,9 +85,9 @@ slow_disk() {
 disk() {
 	local reads
 	mkdrive fastd optane 320 lbs=4096 powercut=off cache=off
-	slow_disk
+	slow_drive hdd ncq=32
 	tiers /dev/mapper/fastd /dev/mapper/slowd
-	LEAST='' demote "1 CPU, a whole disk" figure
+	demote "1 CPU, a whole disk" figure
 	reads=$(drive_get slowd reads)
 	on_vol --bs=4k --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7
 	reads=$(($(drive_get slowd reads) - reads))
@@ -98,12 +100,44 @@ disk() {
 	bar "clean slots dropped" $((REGIONS * 1024 * 1000000 / ($(swept ns) / 1000))) /s -1000000
 	vol_down
 	dmr slowd
-	slow_disk bw=$((bw * 500))
+	slow_drive hdd ncq=32 bw=$((bw * 500))
 	tiers /dev/mapper/fastd /dev/mapper/slowd
-	LEAST=900 demote "2 CPUs (1, half a disk)" bar
+	demote "2 CPUs (1, half a disk)" bar -900
+	taken
 	vol_down
 	rmdrive fastd
 	rmdrive slowd
+}
+
+# ---- down, on other models ----
+
+# down_on NAME CLASS PRESET [KEY=VALUE...]: of a drive that has, as it is here, half the bandwidth. That of a slow one is
+# a bar; to a fast one two CPUs do not compress as much, which "no drive" says.
+down_on() {
+	local how=(bar -900)
+	slow_drive "${@:3}"
+	tiers /dev/mapper/fastd /dev/mapper/slowd "$2"
+	[ $((bw * 2)) -le 200000 ] || how=(figure)
+	demote "2 CPUs (1, half a drive), $1" "${how[@]}"
+	[ "${how[0]}" = bar ] || figure "… of what the CPU compresses for no drive" $((packed * 1000 / (ns / 1000000) / unbound)) o/oo
+	vol_down
+	rmdrive slowd
+}
+models() {
+	mkdrive fastd optane 320 lbs=4096 powercut=off cache=off
+	# what bounds them all: the CPU, on a drive that takes no time
+	slow_drive ram
+	tiers /dev/mapper/fastd /dev/mapper/slowd
+	sweep append tier_down=1 codec=lz4
+	unbound=$(($(swept packed_bytes) / ($(swept ns) / 1000000)))
+	figure "append with LZ4, 1 CPU, a drive that takes no time (the bound of CPU): written" $unbound kB/s
+	vol_down
+	rmdrive slowd
+	down_on "hdd-7200" hdd:shelves:atomic hdd-7200 ncq=32 bw=125000000
+	# a buffer of SLC that is always full: what comes waits for as much to be folded
+	down_on "qlc behind its SLC buffer" qlc:shelves:atomic:align-16K qlc slc=1m fold_bw=50000000
+	down_on "net" net:shelves:atomic net bw=125000000
+	rmdrive fastd
 }
 
 # ---- what a cold read costs the CPU ----
@@ -297,6 +331,6 @@ clusters() {
 	echo > $T/kprobe_events
 }
 
-PARTS=${PARTS:-disk cpu evicted pages early clusters}
+PARTS=${PARTS:-disk models cpu evicted pages early clusters}
 for part in ${PARTS//,/ }; do $part; done
 bars_end
