@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Told to queue, a full volume lets its writers wait, and they go on when a discard has made room.
+# Told to queue, a full volume lets its writers wait, through suspends without a flush as well, and they go on when a discard has made room.
 # vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -38,10 +38,34 @@ kill -KILL "$suspender"
 if wait "$suspender"; then die "the volume was suspended with a bio in it"; fi
 wait "$order"
 grep -q ENOENT /dev/shm/order || die "an order of a region without blocks: $(cat /dev/shm/order)"
+# one that leaves out the flush gives what waits back to device-mapper, and under the same table it waits again
+head -c 4096 /dev/urandom > /dev/shm/block
+start dd if=/dev/shm/block of="$VOL" bs=4k seek=102400 oflag=direct,dsync conv=notrunc status=none
+second=$JOB
+waiting() {
+	sleep 1
+	kill -0 $writer 2> /dev/null || die "$1: the writer no longer waits: $(cat /dev/shm/dd)"
+	kill -0 "$second" 2> /dev/null || die "$1: the second writer no longer waits"
+}
+waiting "before a suspend"
+for table in "" same; do
+	timeout 30 dmsetup suspend --noudevsync --noflush --nolockfs vol || die "a suspend that leaves out the flush waits for who waits for room"
+	waiting "suspended"
+	[ ! "$table" ] || dmsetup load vol --table "$(vol_table stream_kb=0 queue_if_full=1)"
+	dmsetup resume --noudevsync --noudevrules vol
+	waiting "resumed"
+	check_eq "written after the resume" "$(vol_get new)" "$last"
+	cmp -n $((16 << 20)) /dev/shm/data "$VOL"
+done
+check_eq "mode after two suspends" "$(vol_get mode)" write
 blkdiscard -o $((16 << 20)) -l $((96 << 20)) "$VOL" || die "a discard of a full volume failed"
 wait $writer || die "the waiting writer failed: $(cat /dev/shm/dd)"
-cmp -n $((16 << 20)) /dev/shm/data "$VOL"
-cmp -i 0:$((192 << 20)) -n $((16 << 20)) /dev/shm/data "$VOL"
+wait "$second" || die "the second waiting writer failed"
+# what was there, where it stopped, and what came after
+for at in 0 112 128 144 160 176 192; do
+	cmp -i 0:$((at << 20)) -n $((16 << 20)) /dev/shm/data "$VOL" || die "16 MiB from $at MiB on"
+done
+cmp -i 0:$((102400 * 4096)) -n 4096 /dev/shm/block "$VOL" || die "the second writer's block"
 vol_down
 vol_check
-pass "queue_if_full waits, and goes on"
+pass "queue_if_full waits, also through suspends without a flush and a new table, and goes on"
