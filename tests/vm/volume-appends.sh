@@ -65,6 +65,35 @@ taskset -c 0 dd if=/dev/zero of="$VOL" bs=64k seek=256 count=128 oflag=direct st
 pass "a log of 4 MiB stays fast, a stream of 8 MiB goes past the fast tier"
 vol_down
 
+# ---- as set from the start, a long stream goes past it; told never to, it stays, from the start or while the volume runs ----
+
+# stream AT: 32 MiB from there on; STREAMED: blocks of it on the disk
+stream() {
+	local had
+	had=$(vol_tier 1 used | cut -d/ -f1)
+	taskset -c 0 dd if=/dev/zero of="$VOL" bs=64k seek=$(($1 * 16)) count=512 oflag=direct status=none
+	STREAMED=$(($(vol_tier 1 used | cut -d/ -f1) - had))
+}
+vol_format
+vol_up append_kb=0
+stream 16
+[ "$STREAMED" -ge 3500 ] || die "a stream of 32 MiB, the last 16 of which go past: $STREAMED blocks on the disk"
+vol_message set stream_kb=0
+stream 64
+check_eq "blocks on the disk of a stream of 32 MiB, with stream_kb=0 set meanwhile" "$STREAMED" 0
+vol_message set stream_kb=16384
+stream 112
+[ "$STREAMED" -ge 3500 ] || die "a stream of 32 MiB, stream_kb as it was again: $STREAMED blocks on the disk"
+vol_down
+vol_format
+vol_up append_kb=0 stream_kb=0
+stream 16
+check_eq "blocks on the disk of a stream of 32 MiB, with stream_kb=0" "$STREAMED" 0
+fast=$(vol_tier 0 used | cut -d/ -f1)
+[ "$fast" -ge 8192 ] || die "32 MiB that did not go past the fast tier: $fast blocks are there"
+pass "a stream of 32 MiB goes past the fast tier as set from the start, and never with stream_kb=0"
+vol_down
+
 # ---- what is prepared comes from the fast tier, from more than other writers need ----
 
 vol_format
