@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A metadata copy that fails is dropped, never believed again, and nothing that was promised is lost with it.
-# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle
+# A metadata copy that fails is dropped, never believed again, and nothing that was promised is lost with it. Losing the fastest drive loses its blocks, to the block, and no others.
+# vm: mode=functional cpus=1 memory=3G timeout=600 build=oracle,orders
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}
 
-# two fast tiers: the second holds the synchronous mirror
+# setup [FORMAT-ARG...]: two fast tiers: the second holds the synchronous mirror
 setup() {
 	mkdrive fast ram 64 lbs=4096 group=pc
 	mkdrive next ram 64 lbs=4096 group=pc
-	mkdrive slow ram 256 lbs=4096 group=pc
+	mkdrive slow ram "${SLOW_MB:-256}" lbs=4096 group=pc
 	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/next /dev/mapper/slow)
 	vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "nvme:slots:atomic=${VOL_DRIVES[1]}" \
-		--tier "hdd:shelves:atomic=${VOL_DRIVES[2]}" --journal 1M
+		--tier "hdd:shelves:atomic=${VOL_DRIVES[2]}" --journal 1M "$@"
 }
 
 teardown() {
@@ -111,6 +111,87 @@ vol_down
 pass "the mirror takes over from a primary that failed"
 stale fast next
 teardown
+
+# ---- the fastest drive is gone, the mirror is current: what lay on it alone is lost, and nothing else ----
+
+PATH=$TERRACE_TREE/build:$PATH in_ram orders
+UP=(stream_kb=64 commit_ms=60000 janitor_high=1000 janitor_low=990)
+orders_() { from_ram orders /dev/terrace/vol "$@"; }
+lies_only() { orders_ only "$1" > "$2" || die "what lies on tier $1 alone cannot be listed"; }
+count() { awk '{ n += $2 } END { print n + 0 }' "$1"; }
+# each block that a list names
+named() { awk '{ for (k = 0; k < $2; k++) print $1 + k }' "$1" | sort; }
+some() { work --blocks 8192 --max-discard-kb 64 "$@"; }
+order() { orders_ move "$@" > /dev/shm/order || die "order $*: $(cat /dev/shm/order)"; }
+# something of everything: on both tiers of slots, in the journal only, packed, with clean copies on the first, loose
+spread() {
+	some --hot 0 --weights write=8,fua=1
+	vol_message set avoid_tiers=1
+	some --hot 0 --weights write=8,fua=1
+	vol_message set avoid_tiers=0
+	for at in 0 1 2; do order $at append codec=lz4 tier_down=2 up=0-300; done
+	order 1 raise tier_up=0 up=0-800
+	vol_message checkpoint
+	some --hot 0 --ops 40
+}
+# lost FROM WHAT: what gives EIO is what is listed, now and in FROM; all else is as it must be
+lost() {
+	lies_only 0 /dev/shm/listed
+	oracle_clean --keep --eio /dev/shm/eio > /dev/shm/verified || { cat /dev/shm/verified; die "$2: what is on other tiers"; }
+	cmp -s /dev/shm/listed /dev/shm/eio || { diff /dev/shm/listed /dev/shm/eio | head -20; die "$2: what gives EIO (>) is not what is listed (<)"; }
+	cmp -s "$1" /dev/shm/eio || { diff "$1" /dev/shm/eio | head -20; die "$2: what gives EIO (>) is not what lay on tier 0 alone (<)"; }
+}
+for stop in cut clean; do
+	SLOW_MB=448 setup --size 64M
+	vol_up "${UP[@]}"
+	check_eq "mirror" "$(vol_get mirror)" sync
+	oracle_new "$SEED"
+	spread
+	sync "$VOL"
+	for tier in 0 1 2; do
+		lies_only $tier /dev/shm/only.$tier
+		[ "$(count /dev/shm/only.$tier)" -ge 300 ] || die "only $(count /dev/shm/only.$tier) blocks lie on tier $tier alone"
+	done
+	if [ $stop = cut ]; then vol_cut; else vol_down; fi
+	drive fast dead on
+	whole=$VOL_TABLE
+	VOL_TABLE=${whole/\/dev\/mapper\/fast/missing}
+	vol_up "${UP[@]}"
+	[ $stop = clean ] || klog_has 'replayed [1-9][0-9]* records in' || die "nothing was replayed from the mirror"
+	check_eq "tier 0 missing" "$(vol_tier 0 missing)" yes
+	check_eq "mode" "$(vol_get mode)" write
+	[ "$(vol_get mirror)" != sync ] || die "a mirror without its first copy is called sync"
+	lost /dev/shm/only.0 "after a stop ($stop)"
+	gone=$(count /dev/shm/eio)
+	pass "tier 0 gone, stop: $stop: its $gone blocks are errors and are listed, $(count /dev/shm/only.1) on tier 1 and $(count /dev/shm/only.2) on tier 2 are exact"
+
+	# it goes on: what is written now goes elsewhere, over what was lost as well
+	some --eio-ok
+	sync "$VOL"
+	lies_only 0 /dev/shm/left
+	left=$(count /dev/shm/left)
+	if [ "$left" = 0 ] || [ "$left" -ge "$gone" ]; then die "of $gone lost blocks $left are lost after some were written over"; fi
+	comm -13 <(named /dev/shm/only.0) <(named /dev/shm/left) > /dev/shm/more
+	[ ! -s /dev/shm/more ] || die "writes lost more: $(head -5 /dev/shm/more | tr '\n' ' ')"
+	check_eq "mode" "$(vol_get mode)" write
+	lost /dev/shm/left "after writes"
+	vol_cut
+	vol_up "${UP[@]}"
+	lost /dev/shm/left "after a power cut without tier 0"
+	pass "it is written without tier 0, $((gone - left)) lost blocks among them, and survives a power cut"
+
+	# the drive comes back: its metadata are old, its blocks are not
+	vol_down
+	drive fast dead off
+	VOL_TABLE=$whole
+	vol_up "${UP[@]}"
+	check_eq "tier 0 missing" "$(vol_tier 0 missing)" no
+	oracle_clean
+	vol_down
+	vol_check
+	teardown
+	pass "with its drive again all blocks are there, of those written meanwhile the new values"
+done
 
 # ---- the labels take note before anything is acknowledged that the mirror lacks ----
 
