@@ -10,7 +10,7 @@
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
  *	orders DEVICE only TIER
- *	orders DEVICE random COUNT SEED REGIONS [tier_down=N[-M] [shelves=N]]
+ *	orders DEVICE random COUNT SEED REGIONS [region=FIRST] [tier_up=N[-M]] [tier_down=N[-M]] [shelves=[FIRST+]N]
  *	orders DEVICE bad
  *	orders DEVICE abi
  *	orders DEVICE uring
@@ -31,8 +31,8 @@
  * sweep gives the same order to COUNT regions in batches and prints the sums
  * and how long all of it took.
  * only prints, one run on a line, the blocks that are lost with that tier.
- * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to the
- * first REGIONS, at most 256, and prints how they ended; executed are those that
+ * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to
+ * REGIONS, at most 256, from the first on, and prints how they ended; executed are those that
  * found something to do. bad
  * gives malformed ones; each must be refused, as abi does with all other calls. uring tests io_uring commands, cancel (on a
  * suspended volume, whose orders wait) that they can be taken back, claim who may drive. hold

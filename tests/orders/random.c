@@ -23,7 +23,11 @@
 static uint64_t seed;
 static struct terrace_region region[MOST_REGIONS];
 static unsigned int nr_regions;
-static unsigned int nr_shelves = 8;	/* the first of the tier are cleaned */
+
+/* What the words after COUNT SEED REGIONS say. Tiers: from the first of the two to the second. */
+static unsigned int tier_up[2], tier_down[2] = { 1, 1 };
+static unsigned int nr_shelves = 8, first_shelf;	/* are cleaned */
+static unsigned long long first_region;
 
 static uint64_t rnd(void)
 {
@@ -36,7 +40,7 @@ static uint64_t rnd(void)
 static void look(struct volume *v)
 {
 	struct terrace_regions ask = {
-		.nr = nr_regions, .region_bytes = sizeof(region[0]), .regions = (uintptr_t)region,
+		.first = first_region, .nr = nr_regions, .region_bytes = sizeof(region[0]), .regions = (uintptr_t)region,
 	};
 
 	if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask))
@@ -70,8 +74,13 @@ static void random_up(struct terrace_move *move)
 		small_map((uint64_t *)move->up, move->mode != TERRACE_MOVE_RAISE);
 }
 
-/* down: the tiers from the first to the second of them; the second has shelves, if any. */
-static void draw(struct terrace_move *move, const unsigned int *down)
+static unsigned int tier_of(const unsigned int *range)
+{
+	return range[0] + rnd() % (range[1] - range[0] + 1);
+}
+
+/* The last tier that takes what goes down has shelves, if any. */
+static void draw(struct terrace_move *move)
 {
 	static const uint8_t mode[] = {
 		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_MERGE,
@@ -82,18 +91,20 @@ static void draw(struct terrace_move *move, const unsigned int *down)
 
 	memset(move, 0, sizeof(*move));
 	move->cookie = rnd() | 1;
-	move->region = rnd() % nr_regions;
+	move->region = first_region + rnd() % nr_regions;
 	move->mode = mode[rnd() % sizeof(mode)];
 	if (move->mode == TERRACE_MOVE_CLEAN) {
-		move->region = rnd() % nr_shelves;
-		move->tier_down = down[1];
+		move->region = first_shelf + rnd() % nr_shelves;
+		move->tier_down = tier_down[1];
 		return;
 	}
 	if (move->mode != TERRACE_MOVE_SCRUB)
 		random_up(move);
+	if (move->mode != TERRACE_MOVE_SCRUB && move->mode != TERRACE_MOVE_DROP)
+		move->tier_up = tier_of(tier_up);
 	if (move->mode == TERRACE_MOVE_APPEND || move->mode == TERRACE_MOVE_MERGE) {
 		any_map((uint64_t *)move->warm);
-		move->tier_down = down[0] + rnd() % (down[1] - down[0] + 1);
+		move->tier_down = tier_of(tier_down);
 		move->codec = rnd() % 3;
 		move->shift = rnd() % 3 * 2;
 		move->level = move->codec == TERRACE_CODEC_ZSTD ? rnd() % 6 : 0;
@@ -103,12 +114,13 @@ static void draw(struct terrace_move *move, const unsigned int *down)
 /* Will it find something to do, if nobody changes the region before? */
 static bool is_worthwhile(const struct terrace_move *move)
 {
-	const struct terrace_region *r = &region[move->region];
 	uint64_t down = 0, up = 0, clean = 0, slow = 0;
+	const struct terrace_region *r;
 	unsigned int k;
 
 	if (move->mode == TERRACE_MOVE_CLEAN)
 		return true;	/* not known */
+	r = &region[move->region - first_region];
 	for (k = 0; k < TERRACE_REGION_WORDS; k++) {
 		down |= r->present[k] & ~move->up[k];
 		up |= r->packed[k] & ~r->present[k] & move->up[k];
@@ -129,23 +141,45 @@ static bool is_worthwhile(const struct terrace_move *move)
 	}
 }
 
-static void random_move(struct terrace_move *move, const unsigned int *down)
+static void random_move(struct terrace_move *move)
 {
 	unsigned int tries = rnd() % 16 ? TRIES : 1;
 
 	do
-		draw(move, down);
+		draw(move);
 	while (!is_worthwhile(move) && --tries);
+}
+
+static bool tiers(const char *text, unsigned int *range)
+{
+	int n = sscanf(text, "%u-%u", &range[0], &range[1]);
+
+	if (n == 1)
+		range[1] = range[0];
+	return n >= 1 && range[0] <= range[1] && range[1] < TERRACE_MAX_TIERS;
+}
+
+static bool understood(const char *word)
+{
+	if (!strncmp(word, "tier_up=", 8))
+		return tiers(word + 8, tier_up);
+	if (!strncmp(word, "tier_down=", 10))
+		return tiers(word + 10, tier_down);
+	if (sscanf(word, "shelves=%u+%u", &first_shelf, &nr_shelves) == 2)
+		return nr_shelves;
+	first_shelf = 0;
+	if (sscanf(word, "shelves=%u", &nr_shelves) == 1)
+		return nr_shelves;
+	return sscanf(word, "region=%llu", &first_region) == 1;
 }
 
 int do_random(struct volume *v, int argc, char **argv)
 {
 	unsigned long count, done = 0, ended[6] = { 0 }, executed = 0, hard = 0, blocks_down = 0, blocks_up = 0, by_mode[7] = { 0 };
-	unsigned int down[2] = { 1, 1 };
 	struct terrace_move move[BATCH];
 	unsigned int most_packs = 0;
 	const struct terrace_result *r;
-	int err;
+	int err, k;
 
 	if (argc < 3)
 		usage();
@@ -154,16 +188,15 @@ int do_random(struct volume *v, int argc, char **argv)
 	nr_regions = strtoul(argv[2], NULL, 0);
 	if (!nr_regions || nr_regions > MOST_REGIONS)
 		usage();
-	if (argc > 3 && sscanf(argv[3], "tier_down=%u-%u", &down[0], &down[1]) == 1)
-		down[1] = down[0];
-	if (argc > 4 && (sscanf(argv[4], "shelves=%u", &nr_shelves) != 1 || !nr_shelves))
-		usage();
+	for (k = 3; k < argc; k++)
+		if (!understood(argv[k]))
+			usage();
 	while (done < count) {
-		unsigned int nr = rnd() % BATCH + 1, k;
+		int nr = rnd() % BATCH + 1;
 
 		look(v);
 		for (k = 0; k < nr; k++)
-			random_move(&move[k], down);
+			random_move(&move[k]);
 		err = submit(v, move, nr);
 		if (err) {
 			errno = -err;
