@@ -34,11 +34,12 @@ all: kmod drive daemon bpf
 
 # ---- kernel modules --------------------------------------------------------
 
-.PHONY: kmod drive
+.PHONY: kmod drive hand
 #: make kmod          dm-terrace.ko, for the newest installed 6.1 or KERNEL=VER
 #: make drive         the drive model that the tests use
-kmod drive: folder = $(if $(filter kmod,$@),kmod,tests/drive)
-kmod drive:
+#: make hand          the module that leads the allocator, for tests
+kmod drive hand: folder = $(if $(filter kmod,$@),kmod,tests/$@)
+kmod drive hand:
 	$(Q)if [ -e $(folder)/Kbuild ]; then scripts/kbuild $(RELEASE) $(folder) $(if $(V),V=1); \
 	else echo "  $@: nothing to build yet: $(folder)/Kbuild does not exist"; fi
 
