@@ -154,6 +154,8 @@ int tr_tree_set__f(struct terrace *tr, struct tr_tree *tree, u64 number,
 /* Directory @level on the way to @number, loaded; NULL: there is none. */
 struct tr_dir *tr_dir_get__f(struct terrace *tr, struct tr_tree *tree, u32 level, u64 number,
 			     bool create);
+/* All directories of level 1 that lie below the same one as that on the way to @number. */
+void tr_dirs_ahead__f(struct terrace *tr, struct tr_tree *tree, u64 number);
 /* Makes the trees deep enough for the sizes of now. */
 int tr_trees_grow(struct terrace *tr);
 /* Writes every dirty directory, children before parents, up to the roots. */

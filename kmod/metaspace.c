@@ -158,11 +158,34 @@ void tr_metaspace_durable(struct terrace *tr, const struct tr_super *super)
 
 /* --- on disk ------------------------------------------------------------- */
 
+#define IMAGES		64	/* that are read at once */
+
+static u64 *image_of(struct terrace *tr, u64 b)
+{
+	return (u64 *)tr->pages->space.live + b * TERRACE_MBIT_WORDS;
+}
+
+/* So many images at once: how many of them are as they should be. */
+static u32 load_images(struct terrace *tr, u64 b, void *buf, u32 nr)
+{
+	const struct tr_super *super = &tr->super;
+	u32 c = tr_meta_live(tr, 0) ? 0 : 1, i;
+
+	if (!tr_meta_live(tr, c) ||
+	    tr_meta_read(tr, c, super->bitmap_start[super->generation & 1] + b, buf, nr))
+		return 0;
+	for (i = 0; i < nr; i++)
+		if (tr_mbit_decode(buf + i * TERRACE_BLOCK_BYTES, image_of(tr, b + i),
+				   (b + i) * TERRACE_MBIT_BITS, super->generation, super->volume_uuid))
+			break;
+	return i;
+}
+
 static int load_image(struct terrace *tr, u64 b, void *block)
 {
 	const struct tr_super *super = &tr->super;
 	u64 first = b * TERRACE_MBIT_BITS;
-	u64 *words = (u64 *)tr->pages->space.live + b * TERRACE_MBIT_WORDS;
+	u64 *words = image_of(tr, b);
 	int err = -EIO;
 	u32 c;
 
@@ -184,18 +207,22 @@ static int load_image(struct terrace *tr, u64 b, void *block)
 int tr_metaspace_load(struct terrace *tr)
 {
 	struct tr_metaspace *space = &tr->pages->space;
-	void *block = (void *)__get_free_page(GFP_KERNEL);
+	void *buf = kvmalloc(IMAGES * TERRACE_BLOCK_BYTES, GFP_KERNEL);
+	u64 b = 0, blocks = tr->super.bitmap_blocks;
 	int err = 0;
-	u64 b;
+	u32 good;
 
-	if (!block)
+	if (!buf)
 		return -ENOMEM;
-	for (b = 0; b < tr->super.bitmap_blocks && !err; b++) {
-		err = load_image(tr, b, block);
-		/* The other parity's image may be of any age. */
-		space->dirty[b] = BIT(0) | BIT(1);
+	/* The other parity's image may be of any age. */
+	memset(space->dirty, BIT(0) | BIT(1), blocks);
+	while (b < blocks && !err) {
+		good = load_images(tr, b, buf, min_t(u64, blocks - b, IMAGES));
+		b += good;
+		if (!good)
+			err = load_image(tr, b++, buf);
 	}
-	free_page((unsigned long)block);
+	kvfree(buf);
 	if (err)
 		return err;
 	mutex_lock(&tr->pages_mutex);

@@ -251,6 +251,52 @@ struct tr_dir *tr_dir_get__f(struct terrace *tr, struct tr_tree *tree, u32 level
 	return dir;
 }
 
+/*
+ * Who needs all directories above the leaves, one after the other, has those that share a parent
+ * read together. What does not come, or does not look right, is left to tr_dir_get__f(), which
+ * asks again, and the other copy, and says what is wrong.
+ */
+void tr_dirs_ahead__f(struct terrace *tr, struct tr_tree *tree, u64 number)
+{
+	u32 i, c = tr_meta_live(tr, 0) ? 0 : 1;
+	struct tr_dir *parent, *dir;
+	struct tr_entry *entry;
+	struct tr_meta_io io;
+	void *buf;
+
+	lockdep_assert_held(&tr->pages_mutex);
+	parent = tree->depth > 1 ? tr_dir_get__f(tr, tree, 2, number, false) : NULL;
+	if (IS_ERR_OR_NULL(parent) || !tr_meta_live(tr, c))
+		return;
+	number = tr_dir_index(number, 2);
+	entry = kvcalloc(TERRACE_DIR_ENTRIES, sizeof(*entry), GFP_KERNEL | __GFP_NOWARN);
+	buf = kvmalloc(TERRACE_DIR_ENTRIES * TERRACE_BLOCK_BYTES, GFP_KERNEL | __GFP_NOWARN);
+	tr_meta_io_start(&io);
+	for (i = 0; entry && buf && i < TERRACE_DIR_ENTRIES; i++) {
+		tr_entry_decode(&entry[i], &parent->disk->entry[i]);
+		if (entry[i].block && entry[i].blocks == 1 && tr_entry_ok(&tr->super, &entry[i]) &&
+		    !dir_find(tr, tree, 1, number + ((u64)i << TERRACE_DIR_SHIFT)))
+			tr_meta_submit(tr, &io, c, REQ_OP_READ, entry[i].block,
+				       buf + i * TERRACE_BLOCK_BYTES, 1);
+		else
+			entry[i].block = 0;
+	}
+	tr_meta_wait(&io);
+	for (i = 0; entry && buf && !io.copy[c].status && i < TERRACE_DIR_ENTRIES; i++) {
+		u64 at = number + ((u64)i << TERRACE_DIR_SHIFT);
+		struct tr_page_id id = dir_id(tree, 1, at);
+
+		if (!entry[i].block || tr_page_check(buf + i * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES,
+						     &id, &entry[i], tr->super.volume_uuid))
+			continue;
+		dir = dir_create(tr, tree, 1, at);
+		if (!IS_ERR(dir))
+			memcpy(dir->disk, buf + i * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
+	}
+	kvfree(buf);
+	kvfree(entry);
+}
+
 /* Numbers that the tree, as deep as it is, does not reach. */
 static bool beyond(const struct tr_tree *tree, u64 number)
 {

@@ -254,6 +254,8 @@ static int count_tier(struct terrace *tr, struct tr_tier *tier)
 		tier->chunks[0].used = min_t(u32, tree->root.count, TERRACE_CHUNK_BLOCKS);
 	for (i = 0; i < tier->nr_chunks && tree->root.block && tree->depth;
 	     i += TERRACE_DIR_ENTRIES) {
+		if (i == tr_dir_index(i, 2))	/* one per 8 GiB: thousands of a large disk */
+			tr_dirs_ahead__f(tr, tree, i);
 		dir = tr_dir_get__f(tr, tree, 1, i, false);
 		if (IS_ERR(dir)) {
 			err = PTR_ERR(dir);

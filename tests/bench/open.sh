@@ -7,7 +7,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
-PARTS=${PARTS:-memory activation replay discard}
+PARTS=${PARTS:-memory activation spread replay discard}
 REPLAY=${REPLAY:-100000}	# overwrites
 FACTORS=${FACTORS:-1 4 16 64}	# of overwriting
 
@@ -110,6 +110,35 @@ activation() {
 	done
 }
 
+# A tier of 16 TiB with a block in use every 8 GiB, which is as many directories of its space as
+# there can be: they are read before the first write is let in. The metadata lie on the
+# nvme-tlc model; homes, since a block lies where its number says.
+spread() {
+	local at
+	mkdrive tmeta nvme-tlc 49152 lbs=4096 powercut=off
+	mkram head 64
+	dmc tbig "0 $((64 * 2048)) linear /dev/ram/head 0
+$((64 * 2048)) $(((16 << 31) - 64 * 2048)) zero"
+	VOL_DRIVES=(/dev/mapper/tmeta /dev/mapper/tbig)
+	vol_format --tier "nvme:slots:atomic=/dev/mapper/tmeta" --tier "csd:home:atomic=/dev/mapper/tbig"
+	vol_up stream_kb=0
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=$(($(sectors "$VOL") * 512)) --rw=write:$(((8 << 20) - 4))k \
+		--io_size=8184k --end_fsync=1 --output=/dev/shm/o --eta=never
+	# to their homes
+	vol_message set janitor_low=0
+	vol_message set janitor_high=1
+	for ((at = 0; at < 60 && $(vol_tier 1 used | cut -d/ -f1) < 2040; at++)); do sleep 2; done
+	[ "$(vol_tier 1 used | cut -d/ -f1)" -ge 2040 ] || die "not strewn: $(vol_status)"
+	vol_down
+	from_ram dmsetup create vol --noudevsync --table "$(vol_table)"
+	bar "activation after a clean stop, 16 TiB in use everywhere" "$(dmesg | sed -n 's/.*activated in \([0-9]*\) us$/\1/p' | tail -1)" us 100000
+	dmsetup mknodes vol
+	vol_down
+	dmr tbig
+	rmram head
+	rmdrive tmeta
+}
+
 # A journal full of overwrites, opened without having been closed: from a copy
 # of the drive. Nothing is read from the host between the first write and the
 # copy: that would take minutes of virtual time, and an idle checkpoint empties
@@ -207,6 +236,7 @@ for part in ${PARTS//,/ }; do
 	case $part in
 	memory)		memory ;;
 	activation)	activation ;;
+	spread)		spread ;;
 	replay)		replay; against_serial ;;
 	discard)	discards; discard_used ;;
 	*)		die "no part called $part" ;;
