@@ -417,10 +417,22 @@ bool tr_is_cold(struct terrace *tr, u64 block)
 	return unlikely(READ_ONCE(tr->ranges)) && tr_ranges_marks(tr, block) & TR_MARKS_COLD;
 }
 
+/* Does a write go past the fast tiers? What its range is marked as says so; the mark of what
+ * died there is lifted.
+ */
+static bool marked_past(struct terrace *tr, u64 block, u32 nr, bool stream)
+{
+	u32 marks = tr_ranges_marks(tr, block);
+
+	tr_ranges_written(tr, block, nr);
+	return marks & TR_MARKS_COLD || (stream && !(marks & BIT(TERRACE_RANGE_PIN_FAST)));
+}
+
 /* --- the target's map method --------------------------------------------------------- */
 
 static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 {
+	bool past;
 	u32 how;
 
 	if (bio_op(bio) != REQ_OP_WRITE)
@@ -428,10 +440,11 @@ static u32 how_of(struct terrace *tr, const struct bio *bio, u64 block, u32 nr)
 	how = TR_HOW_WRITE;
 	if (bio->bi_opf & REQ_FUA)
 		how |= TR_HOW_FUA;
-	if (unlikely(READ_ONCE(tr->ranges)))
-		tr_ranges_written(tr, block, nr);
 	/* What each write of is waited for (FUA) is a log, and stays fast. */
-	if ((tr_is_stream(tr, block, nr) && !(how & TR_HOW_FUA)) || tr_is_cold(tr, block))
+	past = tr_is_stream(tr, block, nr) && !(how & TR_HOW_FUA);
+	if (unlikely(READ_ONCE(tr->ranges)))
+		past = marked_past(tr, block, nr, past);
+	if (past)
 		how |= TR_HOW_STREAM;
 	return how;
 }

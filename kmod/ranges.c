@@ -22,7 +22,7 @@ struct tr_ranges {
 
 #define PINS	(BIT(TERRACE_RANGE_PIN_FAST) | BIT(TERRACE_RANGE_PIN_SLOW))
 #define HINTS	(BIT(TERRACE_RANGE_HINT_COLD) | BIT(TERRACE_RANGE_HINT_NOHEAT) | \
-		 BIT(TERRACE_RANGE_DEAD))
+		 BIT(TERRACE_RANGE_DEAD) | BIT(TERRACE_RANGE_PIN_FAST))	/* of a file: HINT_FAST */
 
 /* --- looking up -------------------------------------------------------------------- */
 
@@ -282,12 +282,22 @@ static bool meaning(u32 what, u32 *clear, u32 *set)
 		*clear = 0;
 		*set = BIT(what);
 		return true;
+	case TERRACE_RANGE_HINT_FAST:
+		*clear = 0;
+		*set = BIT(TERRACE_RANGE_PIN_FAST);
+		return true;
 	case TERRACE_RANGE_CLEAR:
 		*clear = HINTS;
 		*set = 0;
 		return true;
 	}
 	return false;
+}
+
+static bool is_pin(u32 what)
+{
+	return what == TERRACE_RANGE_PIN_FAST || what == TERRACE_RANGE_PIN_SLOW ||
+	       what == TERRACE_RANGE_UNPIN;
 }
 
 int tr_client_range(struct tr_client *client, const struct terrace_range *ask)
@@ -302,7 +312,7 @@ int tr_client_range(struct tr_client *client, const struct terrace_range *ask)
 	if (ask->block >= blocks || ask->nr > blocks - ask->block)
 		return -ERANGE;
 	mutex_lock(&control->ranges_mutex);
-	if ((clear | set) & PINS) {
+	if (is_pin(ask->what)) {
 		err = change(control, &control->pins, ask->block, ask->block + ask->nr, clear, set);
 	} else {
 		if (list_empty(&client->hinting))

@@ -150,10 +150,12 @@
  *
  * RANGES. TERRACE_IOC_RANGE pins or hints [block, block + nr), struct
  * terrace_range. PIN_FAST: whatever is ordered, the janitor and all orders
- * leave blocks that have a place on the fast tiers there; PIN_SLOW: no order
+ * leave blocks that have a place on the fast tiers there, and writes there are
+ * no streams, however long; PIN_SLOW: no order
  * promotes the blocks, and new writes there go past the fast tiers. Pins last
  * until UNPIN or until the volume is deactivated. HINT_COLD: new writes there
- * go past the fast tiers; HINT_NOHEAT: accesses there are not reported to the
+ * go past the fast tiers; HINT_FAST: as PIN_FAST, but a hint (EINVAL: a kernel
+ * that does not know it yet); HINT_NOHEAT: accesses there are not reported to the
  * senses; DEAD: of a deleted file: no order promotes the blocks, and APPEND and
  * MERGE take them down though they are in `up`, until they are written: a write
  * to a block lifts its mark, within moments. Hints end with
@@ -379,6 +381,7 @@ enum terrace_range_what {
 	TERRACE_RANGE_HINT_NOHEAT = 5,
 	TERRACE_RANGE_DEAD	= 6,
 	TERRACE_RANGE_CLEAR	= 7,
+	TERRACE_RANGE_HINT_FAST	= 8,
 };
 
 struct terrace_range {

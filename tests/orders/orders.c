@@ -16,7 +16,7 @@
  *	orders DEVICE uring
  *	orders DEVICE cancel
  *	orders DEVICE summary REGION...
- *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear [SECONDS]
+ *	orders DEVICE range BLOCK NR pin-fast|pin-slow|unpin|cold|noheat|dead|clear|fast [SECONDS]
  *	orders DEVICE marks BLOCK COUNT
  *	orders DEVICE events SECONDS
  *	orders DEVICE claim

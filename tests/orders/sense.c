@@ -51,13 +51,13 @@ static int range(int fd, uint64_t block, uint64_t nr, uint32_t what)
 /* range BLOCK NR WHAT [SECONDS]: a hint lasts as long as the process */
 int do_range(struct volume *v, int argc, char **argv)
 {
-	static const char *const what[] = { "?", "pin-fast", "pin-slow", "unpin", "cold", "noheat", "dead", "clear" };
+	static const char *const what[] = { "?", "pin-fast", "pin-slow", "unpin", "cold", "noheat", "dead", "clear", "fast" };
 	unsigned int k;
 	int err;
 
 	if (argc < 3)
 		return 2;
-	for (k = 1; k < 7 && strcmp(what[k], argv[2]); k++)
+	for (k = 1; k < 8 && strcmp(what[k], argv[2]); k++)
 		;
 	err = range(v->fd, strtoull(argv[0], NULL, 0), strtoull(argv[1], NULL, 0), k);
 	printf("%s\n", err ? strerrorname_np(-err) : "0");
@@ -208,7 +208,7 @@ int do_claim(struct volume *v, const char *path)
 	waitpid(child, NULL, 0);
 	n += expect("a range beyond the volume", range(v->fd, v->hello.virtual_blocks, 1, TERRACE_RANGE_DEAD), -ERANGE);
 	n += expect("a range of nothing", range(v->fd, 0, 0, TERRACE_RANGE_DEAD), -EINVAL);
-	n += expect("an unknown mark", range(v->fd, 0, 1, 8), -EINVAL);
+	n += expect("an unknown mark", range(v->fd, 0, 1, TERRACE_RANGE_HINT_FAST + 1), -EINVAL);
 	return n ? 1 : 0;
 }
 

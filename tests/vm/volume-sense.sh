@@ -52,6 +52,28 @@ kill_all "$JOB"
 new=$(vol_tier 1 writes)
 dd if=/dev/urandom of="$VOL" bs=4k seek=3300 count=100 oflag=direct status=none
 check_eq "new writes after the hint" $(($(vol_tier 1 writes) - new)) 0
+
+# what is long and in order goes past the fast tier, but not where that is pinned or hinted to be fast
+vol_message set stream_kb=256
+stream() {	# FIRST COUNT: how many of so many writes of 64 KiB went below
+	local new
+	new=$(vol_tier 1 writes)
+	dd if=/dev/urandom of="$VOL" bs=64k seek="$1" count="$2" oflag=direct status=none
+	echo $(($(vol_tier 1 writes) - new))
+}
+[ "$(stream 320 16)" -ge 8 ] || die "a stream of 1 MiB stays fast: this shows nothing"
+check_eq "a pin" "$(ask range 6144 256 pin-fast)" 0
+check_eq "writes past the fast tier, pinned fast" "$(stream 384 16)" 0
+check_eq "unpin" "$(ask range 6144 256 unpin)" 0
+start ask range 7168 256 fast 1000 > /dev/shm/hint
+until_says 0 cat /dev/shm/hint
+check_eq "writes past the fast tier, hinted fast" "$(stream 448 16)" 0
+expect_fail "error=ENOENT down=0" ask move 7 append tier_down=1 codec=lz4
+kill_all "$JOB"
+order 7 append tier_down=1 codec=lz4
+check_eq "blocks down when the hint has ended" "$(word down <<< "$said")" 256
+[ "$(stream 768 16)" -ge 8 ] || die "a stream stays fast after the hint"
+vol_message set stream_kb=0
 pass "pins and hints"
 
 ask claim || die "claim"
