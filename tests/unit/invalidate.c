@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What dead files leave behind: a bounded queue, marks that are always taken back, and no trim of another filesystem. */
 #include <errno.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/ioctl.h>
@@ -42,6 +43,8 @@ int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 static sem_t gate;
 static bool holds;
 static int held, trims;
+static struct fstrim_range range[64];	/* the first of them, as they were asked for */
+static int64_t frees = -1;		/* so much of each was free; -1: what was asked for */
 
 int syncfs(int fd)
 {
@@ -55,9 +58,19 @@ int syncfs(int fd)
 
 int ioctl(int fd, unsigned long request, ...)
 {
+	struct fstrim_range *r;
+	va_list args;
+
 	(void)fd;
-	(void)request;
+	assert_int_equal(request, FITRIM);
+	va_start(args, request);
+	r = va_arg(args, struct fstrim_range *);
+	va_end(args);
+	if (trims < 64)
+		range[trims] = *r;
 	trims++;
+	if (frees >= 0)
+		r->len = (uint64_t)frees;
 	return 0;
 }
 
@@ -239,6 +252,68 @@ static void another_filesystem_is_not_trimmed(void **state)
 	}
 }
 
+static void wait_for_trims(struct invalidate *i, uint64_t nr)
+{
+	struct invalidate_counts c = { 0 };
+
+	for (int n = 0; n < 2000 && c.trims < nr; n++) {
+		invalidate_tick(i);
+		usleep(5000);
+		invalidate_counts(i, &c);
+	}
+	assert_int_equal(c.trims, nr);
+}
+
+static void check_trim(int n, uint64_t start, uint64_t bytes, uint64_t least)
+{
+	assert_int_equal(range[n].start, start);
+	assert_int_equal(range[n].len, bytes);
+	assert_int_equal(range[n].minlen, least);
+}
+
+/*
+ * Only what has died is trimmed, in order, together where it touches; first where a free extent is as long as that, or of 16
+ * MiB; again, where anything of it is free.
+ */
+static void just_the_dead_ranges_are_trimmed(void **state)
+{
+	const struct dead_range dead[] = {
+		{ .block = 900, .nr = 4, .physical = 1 << 20, .unsure = true },
+		{ .block = 100, .nr = 4, .physical = 49152, .unsure = true },
+		{ .block = 500, .nr = 8, .physical = 16384, .unsure = true },
+		{ .block = 2000, .nr = 5000, .physical = 1 << 24, .unsure = true },
+	};
+	struct invalidate *i;
+	struct invalidate_counts c;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	for (int busy = 0; busy <= 1; busy++) {
+		trims = 0;
+		frees = busy ? 4096 : -1;
+		i = begin(true, true, 10);
+		invalidate_add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), dead, 4);
+		wait_for_trims(i, busy ? 12 : 3);
+		check_trim(0, 16384, 49152, 49152);
+		check_trim(1, 1 << 20, 16384, 16384);
+		check_trim(2, 1 << 24, 5000 * 4096, 16 << 20);
+		for (int again = 1; busy && again < 4; again++) {
+			check_trim(3 * again, 16384, 49152, 0);
+			check_trim(3 * again + 1, 1 << 20, 16384, 0);
+			check_trim(3 * again + 2, 1 << 24, 5000 * 4096, 0);
+		}
+		usleep(100000);
+		invalidate_counts(i, &c);
+		assert_int_equal(c.trims, busy ? 12 : 3);
+		assert_int_equal(c.left, busy ? 4 : 0);
+		assert_int_equal(c.again, busy ? 12 : 0);
+		invalidate_close(i);
+	}
+	trims = 0;
+	frees = -1;
+}
+
 static void *open_the_gate(void *arg)
 {
 	(void)arg;
@@ -292,6 +367,7 @@ int main(void)
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),
+		cmocka_unit_test(just_the_dead_ranges_are_trimmed),
 		cmocka_unit_test(the_end_waits_for_no_filesystem),
 	};
 
