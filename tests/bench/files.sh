@@ -28,6 +28,8 @@
 #
 #	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
 #		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
+#		The metadata have been checkpointed before, and mirrored, which reads the fast drive; nothing is
+#		written meanwhile, and no new generation may come. What was asked for and found no block is an index of a pack, or the run fails.
 #		Once more without the indexes of packs in memory, whose copies lie on the fast tier: lookups in vain
 #
 # no-trim_dead has no invalidation at all; in only-ban_dead nothing is trimmed either, but the marks last; no-ban_dead has
@@ -145,13 +147,34 @@ churn() {
 drive() { awk "{ print $2 }" "/sys/block/$(basename "$(readlink -f "${VOL_DRIVES[$1]}")")/stat"; }
 drive_reads() { drive 0 '$1 + $2'; }	# whole bios, merged or not
 written() { drive "$1" 'int($7 / 2048)'; }	# MiB
+# still: all is written, checkpointed and mirrored, and the drives have rested for two seconds
+still() {
+	local before tries at='$1 + $5 + $12 + $16'
+	sync
+	vol_message commit
+	vol_message checkpoint
+	for ((tries = 0; tries < 60; tries++)); do
+		before="$(drive 0 "$at") $(drive 1 "$at")"
+		sleep 2
+		[ "$before" != "$(drive 0 "$at") $(drive 1 "$at")" ] || return 0
+	done
+	die "the drives do not come to rest"
+}
 # lookups NAME WHAT SEED: into GOT[NAME.WHAT], the reads among the drive's that found a block, per 10,000
 lookups() {
-	local asked found slow all
+	local asked found slow all generation indexes headers writes
+	still
+	[ "$2" = lhr ] || vol_message evict_indexes
+	writes=$(counter tier0/writes)
+	generation=$(counter generation) indexes=$(counter index_lookups) headers=$(counter index_reads)
 	asked=$(drive_reads) found=$(counter tier0/reads) slow=$(counter tier1/reads)
-	database --use_existing_db=1 --benchmarks=readrandom --reads="$PROBE" --seed="$3" --disable_auto_compactions=1 --cache_index_and_filter_blocks=1
+	database --use_existing_db=1 --benchmarks=readrandom --reads="$PROBE" --seed="$3" --readonly=1 --cache_index_and_filter_blocks=1
 	asked=$(($(drive_reads) - asked)) found=$(($(counter tier0/reads) - found)) slow=$(($(counter tier1/reads) - slow))
+	indexes=$(($(counter index_lookups) - indexes)) headers=$(($(counter index_reads) - headers))
+	echo "# $1: $2: generation $generation -> $(counter generation); of indexes $indexes were read on the fast drive, $headers below; $(($(counter tier0/writes) - writes)) writes"
 	((asked > 0 && slow > 0)) || die "$asked reads of the fast drive, $slow of the slow tier: nothing to measure"
+	check_eq "generation of the metadata, while keys are looked up" "$(counter generation)" "$generation"
+	check_eq "reads of the fast drive that found no block, and are no indexes" $((asked - found - indexes)) 0
 	GOT[$1.$2]=$((10000 * found / asked))
 	all=$((found + slow))
 	GOT[$1.$2.fast]=$((10000 * found / all))
@@ -174,7 +197,7 @@ variant() {
 	vol_format
 	vol_up stream_kb=0
 	make_fs xfs
-	mount "$VOL" $M
+	mount -o noatime "$VOL" $M
 	follow
 	database --benchmarks=fillrandom
 	moved
@@ -190,7 +213,6 @@ variant() {
 	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
 	kill -STOP "$daemon"
 	lookups "$name" lhr 300
-	vol_message evict_indexes
 	lookups "$name" lhr_evicted 301
 	kill -CONT "$daemon"
 	GOT[$name.ibor]=$((10000 * dead / (fast ? fast : 1)))
