@@ -8,6 +8,7 @@
 #
 #	scan		all of it is read once
 #	churn		a tenth of all keys is written anew, four times, and compacted while the hot part is read
+#	compacts	half of all keys is written anew, four times, and compacted meanwhile
 #	compaction	a tenth of all keys is written anew, and everything is compacted at once
 #
 # A scan and a compaction start from a steady state: the hot part has been read for a while, and nothing moves. The hot
@@ -22,9 +23,14 @@
 # A hit is a read of the drives that the fast one serves, while keys are looked up: not what RocksDB reads of each table
 # when it is opened.
 #
-#	IBIR	dead blocks among those that orders brought up
+# The dead are trimmed after the product's own dead_wait_ms.
+#
+#	IBIR	dead blocks among those that orders brought up, of those deaths that terraced knew of; beside it, while the
+#		database compacts, by the filesystem's own list of free space and the volume's map, looked at each
+#		second: of what lay below then and is fast now, what was nobody's then and is nobody's now (dead.py)
 #	kept	dead blocks among those that orders left up, when they made room around them
-#	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space, after all of this
+#	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space: while the database compacts, the
+#		median and the worst of all looks, one a second; and at rest, after all of this
 #
 #	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
 #		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
@@ -38,6 +44,7 @@
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2016,SC2034,SC2119,SC2154
 M=/dev/shm/m
+DEAD_WAIT=${DEAD_WAIT-}
 . "$TERRACE_TREE/tests/vm/files.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
@@ -46,7 +53,10 @@ PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
 KEYS=${KEYS:-100000} WARM=${WARM:-90000} AGAIN=${AGAIN:-15000} PROBE=${PROBE:-5000} FAST=${FAST:-28} ROUNDS=${ROUNDS:-4} TIMES=${TIMES:-3}
 IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none}"
 declare -A GOT
+# found NAME: of the status that was asked for last
 found() { sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+# raised: all that orders have brought up
+raised() { echo $(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found promoted_as_heirs_blocks))); }
 counter() { cat /sys/fs/terrace/*/"$1"; }
 
 database() {
@@ -99,6 +109,8 @@ steady() {
 	read_some "$AGAIN" "$1" --disable_auto_compactions=1
 	quiet
 }
+# share A B: of 10,000
+share() { echo $((10000 * $1 / ($2 ? $2 : 1))); }
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
 worst() { printf '%s\n' "$@" | sort -n | tail -1; }
 # lost NAME SEED WHAT COMMAND...: what the hot part has lost by it, TIMES times
@@ -142,6 +154,44 @@ churn() {
 	GOT[$1.churn]=$((sum / ROUNDS))
 	GOT[$1.churn.fast]=$(($(written 0) - fast))
 	GOT[$1.churn.slow]=$(($(written 1) - slow))
+}
+# compacts NAME: what is dead in the fast tier, each second of it, and what of that orders have brought up
+compacts() {
+	local round looker up known dead fast came now before
+	local -a looks all=() sums
+	answers
+	up=$(raised) known=$(found promoted_dead_blocks)
+	sums=(0 0 0)
+	for ((round = 0; round < ROUNDS; round++)); do
+		: > /dev/shm/looks
+		python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M 1 >> /dev/shm/looks &
+		looker=$!
+		until [ -s /dev/shm/looks ] || ! kill -0 $looker; do sleep 0.1; done
+		: > /dev/shm/looks
+		database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 2)) --seed=$((60 + round))
+		kill $looker
+		wait $looker 2> /dev/null || true
+		looks=()
+		while read -r dead fast came now before; do
+			[ "$before" ] || continue
+			looks+=("$(share "$dead" "$fast")")
+			sums=($((sums[0] + came)) $((sums[1] + now)) $((sums[2] + before)))
+		done < /dev/shm/looks
+		[ ${#looks[@]} -gt 0 ] || die "no look at what is dead while the database compacts"
+		moved
+		echo "# $1: compacting, dead in fast second by second, of 10000: ${looks[*]};$MOVED"
+		all+=("${looks[@]}")
+	done
+	quiet
+	answers
+	up=$(($(raised) - up)) known=$(($(found promoted_dead_blocks) - known))
+	echo "# $1: compacting, of $up blocks that orders brought up terraced knows $known dead ones; by looking, of ${sums[0]} that came to be fast ${sums[1]} are dead a second later, ${sums[2]} were before; $(found batches) batches of $(found trims) trims, tried again $(found tried_again), given up $(found given_up)"
+	GOT[$1.ibir_known]=$(share $known $up)
+	GOT[$1.ibir_seen]=$(share "${sums[2]}" "${sums[0]}")
+	GOT[$1.ibir_most]=$(share "${sums[1]}" "${sums[0]}")
+	GOT[$1.ibor_busy]=$(median "${all[@]}")
+	GOT[$1.ibor_worst]=$(worst "${all[@]}")
+	GOT[$1.ibor_over]=$(share "$(printf '%s\n' "${all[@]}" | awk '$1 > 100' | wc -l)" ${#all[@]})
 }
 # drive N EXPRESSION: of what drive N's own queue counts
 drive() { awk "{ print $2 }" "/sys/block/$(basename "$(readlink -f "${VOL_DRIVES[$1]}")")/stat"; }
@@ -208,6 +258,7 @@ variant() {
 	echo "# $name: warm;$MOVED"
 	lost "$name" 100 scan database --use_existing_db=1 --benchmarks=readseq --disable_auto_compactions=1
 	churn "$name"
+	compacts "$name"
 	lost "$name" 200 compaction database --use_existing_db=1 --benchmarks=compact
 	quiet
 	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
@@ -215,11 +266,11 @@ variant() {
 	lookups "$name" lhr 300
 	lookups "$name" lhr_evicted 301
 	kill -CONT "$daemon"
-	GOT[$name.ibor]=$((10000 * dead / (fast ? fast : 1)))
+	GOT[$name.ibor]=$(share "$dead" "$fast")
 	answers
 	local up
-	up=$(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found promoted_as_heirs_blocks)))
-	GOT[$name.ibir]=$((10000 * $(found promoted_dead_blocks) / (up ? up : 1)))
+	up=$(raised)
+	GOT[$name.ibir]=$(share "$(found promoted_dead_blocks)" "$up")
 	GOT[$name.kept]=$((10000 * $(found retained_dead_blocks) / ($(found retained_blocks) + 1)))
 	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up, dead kept $(found retained_dead_blocks) of $(found retained_blocks), sent down $(found not_retained_dead_blocks); heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
 	grep -E 'stop for|go on, as a trial|driver' "$LOG" | sed "s/^/# $name: /" || true
@@ -244,18 +295,25 @@ told() {
 	figure "$one: dead among what was left up where room was made" "${GOT[$one.kept]}" "of 10000"
 	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
+	figure "$one: IBIR while it compacts" "${GOT[$one.ibir_known]}" "of 10000"
+	figure "$one: IBIR while it compacts by looking" "${GOT[$one.ibir_seen]}" "of 10000"
+	figure "$one: ... and what has died within that second" "${GOT[$one.ibir_most]}" "of 10000"
+	figure "$one: IBOR in the worst second while it compacts" "${GOT[$one.ibor_worst]}" "of 10000"
+	figure "$one: seconds while it compacts with an IBOR above 1 %" "${GOT[$one.ibor_over]}" "of 10000"
 	if [ "$one" = all ]; then
 		bar "all: hits lost by a full scan" "${GOT[all.scan]}" "of 10000" 100
 		bar "all: hits lost by the big compaction" "${GOT[all.compaction]}" "of 10000" 100
 		bar "all: LHR, found among what the fast drive was asked for" "${GOT[all.lhr]}" "of 10000" -10000
 		bar "all: IBIR, dead among what was brought up" "${GOT[all.ibir]}" "of 10000" 100
-		bar "all: IBOR, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
+		bar "all: IBOR while it compacts, median of its seconds" "${GOT[all.ibor_busy]}" "of 10000" 100
+		bar "all: IBOR at rest, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
 		figure "$one: hits lost by a full scan" "${GOT[$one.scan]}" "of 10000"
 		figure "$one: hits lost by the big compaction" "${GOT[$one.compaction]}" "of 10000"
 		figure "$one: LHR" "${GOT[$one.lhr]}" "of 10000"
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
-		figure "$one: IBOR" "${GOT[$one.ibor]}" "of 10000"
+		figure "$one: IBOR while it compacts" "${GOT[$one.ibor_busy]}" "of 10000"
+		figure "$one: IBOR at rest" "${GOT[$one.ibor]}" "of 10000"
 	fi
 }
 

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How much of what the fast tiers hold belongs to no file: the filesystem's free space beside the volume's map.
 
-usage: dead.py CONTROL MOUNTPOINT
+usage: dead.py CONTROL MOUNTPOINT [SECONDS]
 
-The filesystem lies directly on the volume.  Prints "DEAD FAST": blocks.
+The filesystem lies directly on the volume.  Prints "DEAD FAST": blocks.  With SECONDS it looks again and again, so long
+after the look before, until it is killed, and prints "DEAD FAST CAME DEAD_NOW DEAD_BEFORE" each time: of the blocks that
+lay below at the look before those that are fast now; of these those that belong to no file now, some of which have died since; and
+of these in turn those that belonged to none then, either: they came up dead, or have been a file's, written and dead within that time.
 """
 import ctypes
 import fcntl
 import os
 import struct
 import sys
+import time
 
 HELLO, REGIONS = 0xc080db01, 0xc020db05
 GETFSMAP = 0xc0c0583b
@@ -37,12 +41,16 @@ def free_ranges(mountpoint):
         low = bytes(one)
 
 
-def fast_masks(control):
-    """(number, mask of blocks on fast tiers) of each region."""
+def regions_of(control):
+    """Opens it; how many regions there are."""
     fd = os.open(control, os.O_RDWR)
     hello = bytearray(struct.pack('<IIII112x', 128, 0, 1, 1))
     fcntl.ioctl(fd, HELLO, hello)
-    regions = struct.unpack_from('<Q', hello, 40)[0]
+    return fd, struct.unpack_from('<Q', hello, 40)[0]
+
+
+def masks(fd, regions):
+    """(number, masks of blocks: with a place, on fast tiers, in packs) of each region."""
     room = bytearray(512 * 64)
     at = (ctypes.c_char * len(room)).from_buffer(room)
     for first in range(0, regions, 64):
@@ -52,18 +60,40 @@ def fast_masks(control):
         for k in range(struct.unpack_from('<I', ask, 8)[0]):
             number, status = struct.unpack_from('<QI', room, 512 * k)
             if not status:
-                yield number, int.from_bytes(room[512 * k + 144:512 * k + 272], 'little')
+                yield (number, *(int.from_bytes(room[512 * k + from_:512 * k + from_ + 128], 'little') for from_ in (16, 144, 272)))
 
 
-def main(control, mountpoint):
+def count(mask):
+    return bin(mask).count('1')
+
+
+def look(fd, regions, mountpoint, before):
+    """Its five numbers; @before: what lay below of each region, and what of that was dead, which is brought up to date."""
     free = 0
+    now = list(masks(fd, regions))	# first: what dies in between counts as dead
     for first, end in free_ranges(mountpoint):
         free |= ((1 << (end - first)) - 1) << first
-    dead = fast = 0
-    for number, mask in fast_masks(control):
-        fast += mask.bit_count() if hasattr(mask, 'bit_count') else bin(mask).count('1')
-        dead += bin(mask & (free >> number * REGION)).count('1')
-    print(dead, fast)
+    sums = [0] * 5
+    for number, present, fast, packed in now:
+        dead = free >> number * REGION & (1 << REGION) - 1
+        was_below, was_dead = before.get(number, (0, 0))
+        came = was_below & fast
+        for k, mask in enumerate((fast & dead, fast, came, came & dead, came & dead & was_dead)):
+            sums[k] += count(mask)
+        before[number] = ((present | packed) & ~fast, dead)
+    return sums
+
+
+def main(control, mountpoint, seconds=None):
+    fd, regions = regions_of(control)
+    before = {}
+    if not seconds:
+        print(*look(fd, regions, mountpoint, before)[:2])
+        return
+    look(fd, regions, mountpoint, before)
+    while True:
+        time.sleep(float(seconds))
+        print(*look(fd, regions, mountpoint, before), flush=True)
 
 
 main(*sys.argv[1:])

@@ -2,7 +2,8 @@
 # Words for scripts in which terraced follows the files of a filesystem; sources all that it needs itself.
 #
 # $M			where that is mounted: the script says it, before it sources this
-# follows [LINE...]	its configuration: files followed, the dead trimmed after 200 ms, and these lines; its state in $STATE, if that is set
+# follows [LINE...]	its configuration: files followed, the dead trimmed after 200 ms, and these lines; its state in $STATE, if that is set;
+#			DEAD_WAIT= leaves the product's own time till they are trimmed
 # follow [WORD...]	terraced, started by these words, until it follows the files of $M
 # is NAME N, at_least NAME N	a number of the status
 # tables WORD...	tables.py on the folder $M/db
@@ -20,7 +21,7 @@ mkdir -p "$M"
 modprobe -q xfs || true
 
 follows() {
-	printf '%s\n' '[daemon]' "state_directory = ${STATE:-/dev/shm/state}" 'socket = /dev/shm/socket' '[policy]' 'files = yes' 'dead_wait_ms = 200' "$@" > "$CONF"
+	printf '%s\n' '[daemon]' "state_directory = ${STATE:-/dev/shm/state}" 'socket = /dev/shm/socket' '[policy]' 'files = yes' "${DEAD_WAIT-dead_wait_ms = 200}" "$@" > "$CONF"
 }
 follow() {
 	: > "$LOG"
