@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A ring of dead ranges between the daemon and a thread that trims; see invalidate.h.
+ * Two rings of dead ranges between the daemon and a thread that trims, see invalidate.h: what has just died, and what was
+ * not free yet, which waits for four times as long each time, and holds up nothing that is fresh.  Of each
  *
  *	[done, taken)	trimmed or given up: their marks are taken back by the daemon
  *	[taken, head)	waiting; those of one filesystem that are old enough are a batch
+ *
+ * Each batch costs a syncfs.  While these take long, the next one waits for as long as the last has taken: what dies
+ * meanwhile comes together.
  *
  * The thread never touches the control device, the daemon never a filesystem.  Nor does the daemon wait for the thread:
  * syncfs may take minutes, and other volumes go on.
@@ -13,7 +17,8 @@
  *
  * It also walks all free extents of a group for each trim, the longest first, down to the least length it is asked
  * for. What a dead range has become is at least as long as the range, so that is asked for: on a fragmented
- * filesystem hardly any are. Where part of the range is in use again there may be none; tried again, all are looked at.
+ * filesystem hardly any are. Where part of the range is in use again there may be none; tried again, all are looked at. Of
+ * a log, whose end was given up when it was closed, half is long enough.
  */
 #include "act/invalidate.h"
 
@@ -37,14 +42,22 @@
 #define TRIES	3	/* freed in the background: a moment later */
 #define SETTLED	255	/* as `tries`: all of it was free; or the trim was refused, and would be again */
 #define BLOCK	4096u
+#define REST_NS	2000000000ull	/* between two batches at most */
 #define LEAST	(16u << 20)	/* free extents of more are looked at in any case: ext4 allows no more than a group */
 
 struct item {
 	struct dead_range range;
 	uint64_t at_ns;
+	uint64_t number;	/* in its ring */
 	uint32_t dev;
 	uint8_t path, tries;
 	bool banned;
+	bool was_late;		/* in a batch: of the ring of those that are tried again */
+};
+
+struct ring {
+	uint64_t done, taken, head;
+	struct item item[RING];
 };
 
 struct invalidate {
@@ -57,9 +70,9 @@ struct invalidate {
 	bool stop;
 	bool away;		/* the thread has a batch */
 	bool orphan;		/* the thread is alone with all this, and frees it */
+	uint64_t rests_until_ns;
 	char path[16][INVALIDATE_PATH];
-	uint64_t done, taken, head;
-	struct item ring[RING];
+	struct ring fresh, late;
 	struct item batch[BATCH];	/* the thread's own */
 };
 
@@ -111,20 +124,26 @@ static int64_t trim(int fd, uint64_t from, uint64_t bytes, uint64_t least)
 	return ioctl(fd, FITRIM, &range) ? -errno : (int64_t)range.len;
 }
 
+static uint64_t least(uint64_t bytes)
+{
+	return bytes < LEAST ? bytes : LEAST;
+}
+
 /* Items of one filesystem, sorted: those that follow each other are one trim. */
 static void trim_all(struct invalidate *i, int fd, struct item *item, uint32_t nr)
 {
 	for (uint32_t n = 0; n < nr && !stopped(i);) {
 		uint64_t from = item[n].range.physical, bytes = 0;
-		bool again = false;
+		bool again = false, unsure = false;
 		uint32_t first = n;
 		int64_t got;
 
 		while (n < nr && item[n].range.physical == from + bytes) {
 			again |= item[n].tries > 0;
+			unsure |= item[n].range.unsure;
 			bytes += item[n++].range.nr * BLOCK;
 		}
-		got = trim(fd, from, bytes, again ? 0 : bytes < LEAST ? bytes : LEAST);
+		got = trim(fd, from, bytes, again ? 0 : least(unsure ? bytes / 2 : bytes));
 		for (uint32_t k = first; k < n; k++)
 			item[k].tries = got >= 0 && (uint64_t)got < bytes ? item[k].tries + 1 : SETTLED;
 		pthread_mutex_lock(&i->lock);
@@ -161,45 +180,72 @@ static void work(struct invalidate *i, struct item *item, uint32_t nr, const cha
 	pthread_mutex_unlock(&i->lock);
 }
 
-/*
- * The oldest, when its time has come, and with it all that follow of its filesystem: each batch costs a syncfs.  Called
- * locked.  What is tried again waits for its own time.
- */
-static uint32_t take(struct invalidate *i, uint64_t now)
+static uint64_t due_ns(const struct invalidate *i, const struct item *one)
 {
-	uint32_t n = 0;
-
-	while (n < BATCH && i->taken + n < i->head) {
-		const struct item *one = &i->ring[(i->taken + n) % RING];
-
-		if (one->dev != i->ring[i->taken % RING].dev ||
-		    ((!n || one->tries) && now - one->at_ns < (uint64_t)i->c.wait_ms * 1000000))
-			break;
-		i->batch[n++] = *one;
-	}
-	return n;
+	return one->at_ns + ((uint64_t)i->c.wait_ms * 1000000 << (2 * one->tries));
 }
 
-/* Called locked.  What was not free yet goes to the end of the ring, if there is room.  Marks may have been taken back meanwhile. */
-static void settle(struct invalidate *i, uint32_t nr)
+static struct item *at(struct ring *r, uint64_t n)
 {
-	uint64_t now = now_ns();
+	return &r->item[n % RING];
+}
 
+/*
+ * The oldest, when its time has come, and with it all fresh ones that follow of its filesystem; @dev: of the batch.  Called
+ * locked.
+ */
+static uint32_t take_from(struct invalidate *i, struct ring *r, uint32_t nr, uint32_t dev, uint64_t now)
+{
+	uint64_t n = r->taken;
+
+	for (; nr < BATCH && n < r->head; n++) {
+		const struct item *one = at(r, n);
+
+		if ((nr && one->dev != dev) || ((!nr || r == &i->late) && now < due_ns(i, one)))
+			break;
+		i->batch[nr] = *one;
+		i->batch[nr].number = n;
+		i->batch[nr++].was_late = r == &i->late;
+		dev = one->dev;
+	}
+	return nr;
+}
+
+static uint32_t take(struct invalidate *i, uint64_t now)
+{
+	uint32_t nr;
+
+	if (now < i->rests_until_ns)
+		return 0;
+	nr = take_from(i, &i->fresh, 0, 0, now);
+	return take_from(i, &i->late, nr, i->batch[0].dev, now);
+}
+
+/*
+ * Called locked.  What was not free yet is tried again, if there is room.  Marks may have been taken back meanwhile.  The batch
+ * is in the order of places by now.
+ */
+static void settle(struct invalidate *i, uint32_t nr, uint64_t began)
+{
+	const uint64_t now = now_ns();
+
+	i->rests_until_ns = now + (now - began < REST_NS ? now - began : REST_NS);
 	for (uint32_t k = 0; k < nr; k++) {
 		struct item *one = &i->batch[k];
+		struct ring *r = one->was_late ? &i->late : &i->fresh;
 
-		one->banned = i->ring[(i->taken + k) % RING].banned;
-		if (one->tries && one->tries <= TRIES && i->head - i->done < RING) {
+		one->banned = at(r, one->number)->banned;
+		r->taken++;
+		if (one->tries && one->tries <= TRIES && i->late.head - i->late.done < RING) {
 			i->counts.again++;
 			one->at_ns = now;
-			i->ring[i->head++ % RING] = *one;
+			*at(&i->late, i->late.head++) = *one;
 			one->banned = false;	/* not taken back yet */
 		} else if (one->tries != SETTLED) {
 			i->counts.left++;	/* in use after all, or nobody could ask */
 		}
-		i->ring[(i->taken + k) % RING] = *one;
+		*at(r, one->number) = *one;
 	}
-	i->taken += nr;
 }
 
 static void release(struct invalidate *i)
@@ -216,7 +262,8 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&i->lock);
 	while (!i->stop) {
-		uint32_t nr = i->c.trim ? take(i, now_ns()) : 0;
+		const uint64_t began = now_ns();
+		uint32_t nr = i->c.trim ? take(i, began) : 0;
 		char path[INVALIDATE_PATH];
 
 		if (!nr) {
@@ -229,7 +276,7 @@ static void *run(void *arg)
 		work(i, i->batch, nr, path);
 		pthread_mutex_lock(&i->lock);
 		i->away = false;
-		settle(i, nr);
+		settle(i, nr, began);
 	}
 	orphan = i->orphan;
 	pthread_mutex_unlock(&i->lock);
@@ -264,7 +311,7 @@ static void take_back(struct invalidate *i, struct item *one)
  * Called locked.  Of these ranges some have died again, while they wait to be trimmed for the time before: their marks
  * are the new ones' now, and do not end with the old ones.
  */
-static void hand_over(struct invalidate *i, const struct dead_range *r, uint32_t nr)
+static void hand_over(struct invalidate *i, struct ring *ring, const struct dead_range *r, uint32_t nr)
 {
 	uint64_t first = UINT64_MAX, end = 0;
 
@@ -272,8 +319,8 @@ static void hand_over(struct invalidate *i, const struct dead_range *r, uint32_t
 		first = r[k].block < first ? r[k].block : first;
 		end = r[k].block + r[k].nr > end ? r[k].block + r[k].nr : end;
 	}
-	for (uint64_t at = i->done; at < i->head; at++) {
-		struct item *one = &i->ring[at % RING];
+	for (uint64_t n = ring->done; n < ring->head; n++) {
+		struct item *one = at(ring, n);
 
 		if (!one->banned || one->range.block >= end || one->range.block + one->range.nr <= first)
 			continue;
@@ -287,23 +334,26 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 		    uint32_t nr)
 {
 	pthread_mutex_lock(&i->lock);
-	hand_over(i, r, nr);
+	hand_over(i, &i->fresh, r, nr);
+	hand_over(i, &i->late, r, nr);
 	for (uint32_t k = 0; (i->c.ban || i->c.trim) && k < nr; k++) {
-		struct item *one = &i->ring[i->head % RING];
+		struct item *one = at(&i->fresh, i->fresh.head);
 		const bool ban = i->c.ban && !r[k].unsure;
 
-		if (i->head - i->done == RING) {
+		if (i->fresh.head - i->fresh.done == RING) {
 			i->counts.full++;
 			continue;
 		}
-		*one = (struct item){ .range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path) };
+		*one = (struct item){
+			.range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path),
+		};
 		one->banned = ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
 		i->counts.unbanned += ban && !one->banned;
 		if (one->banned)
 			i->c.banned(i->c.ctx, r[k].block, r[k].nr, true);
 		i->counts.queued++;
 		i->counts.asked_bytes += r[k].nr * BLOCK;
-		i->head++;
+		i->fresh.head++;
 	}
 	pthread_mutex_unlock(&i->lock);
 }
@@ -315,24 +365,37 @@ void invalidate_retune(struct invalidate *i, const struct invalidate_config *c)
 	pthread_mutex_unlock(&i->lock);
 }
 
+static void take_back_done(struct invalidate *i, struct ring *r)
+{
+	for (; r->done < r->taken; r->done++)
+		take_back(i, at(r, r->done));
+}
+
 void invalidate_tick(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
 	/* Without trims, the marks last as long as a trim would have taken to come. */
-	while (!i->c.trim && !i->away && i->taken < i->head &&
-	       now_ns() - i->ring[i->taken % RING].at_ns >= (uint64_t)i->c.wait_ms * 1000000)
-		i->taken++;
-	for (; i->done < i->taken; i->done++)
-		take_back(i, &i->ring[i->done % RING]);
+	while (!i->c.trim && !i->away && i->fresh.taken < i->fresh.head && now_ns() >= due_ns(i, at(&i->fresh, i->fresh.taken)))
+		i->fresh.taken++;
+	while (!i->c.trim && !i->away && i->late.taken < i->late.head)
+		i->late.taken++;
+	take_back_done(i, &i->fresh);
+	take_back_done(i, &i->late);
 	pthread_cond_signal(&i->wake);
 	pthread_mutex_unlock(&i->lock);
+}
+
+static void unmark(struct invalidate *i, struct ring *r)
+{
+	for (uint64_t n = r->done; n < r->head; n++)
+		take_back(i, at(r, n));
 }
 
 void invalidate_unmark(struct invalidate *i)
 {
 	pthread_mutex_lock(&i->lock);
-	for (uint64_t at = i->done; at < i->head; at++)
-		take_back(i, &i->ring[at % RING]);
+	unmark(i, &i->fresh);
+	unmark(i, &i->late);
 	pthread_mutex_unlock(&i->lock);
 }
 

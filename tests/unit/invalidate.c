@@ -20,12 +20,14 @@
 /* The kernel, as far as it is asked here. */
 static uint32_t room, marks, clears;
 static bool is_marked;	/* by what came last */
+static bool mark_of[1024];	/* blocks, the first of them */
 
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 {
 	(void)port;
-	(void)block;
 	assert_int_equal(nr, 4);
+	if (block < 1024)
+		mark_of[block] = what == TERRACE_RANGE_DEAD;
 	if (what == TERRACE_RANGE_CLEAR) {
 		clears++;
 		is_marked = false;
@@ -273,15 +275,15 @@ static void check_trim(int n, uint64_t start, uint64_t bytes, uint64_t least)
 
 /*
  * Only what has died is trimmed, in order, together where it touches; first where a free extent is as long as that, or of 16
- * MiB; again, where anything of it is free.
+ * MiB, or half as long where part of it may be another's; again, where anything of it is free.
  */
 static void just_the_dead_ranges_are_trimmed(void **state)
 {
 	const struct dead_range dead[] = {
-		{ .block = 900, .nr = 4, .physical = 1 << 20, .unsure = true },
-		{ .block = 100, .nr = 4, .physical = 49152, .unsure = true },
+		{ .block = 900, .nr = 4, .physical = 1 << 20 },
+		{ .block = 100, .nr = 4, .physical = 49152 },
 		{ .block = 500, .nr = 8, .physical = 16384, .unsure = true },
-		{ .block = 2000, .nr = 5000, .physical = 1 << 24, .unsure = true },
+		{ .block = 2000, .nr = 10000, .physical = 1 << 24, .unsure = true },
 	};
 	struct invalidate *i;
 	struct invalidate_counts c;
@@ -295,13 +297,13 @@ static void just_the_dead_ranges_are_trimmed(void **state)
 		i = begin(true, true, 10);
 		invalidate_add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), dead, 4);
 		wait_for_trims(i, busy ? 12 : 3);
-		check_trim(0, 16384, 49152, 49152);
+		check_trim(0, 16384, 49152, 24576);
 		check_trim(1, 1 << 20, 16384, 16384);
-		check_trim(2, 1 << 24, 5000 * 4096, 16 << 20);
+		check_trim(2, 1 << 24, 10000 * 4096, 16 << 20);
 		for (int again = 1; busy && again < 4; again++) {
 			check_trim(3 * again, 16384, 49152, 0);
 			check_trim(3 * again + 1, 1 << 20, 16384, 0);
-			check_trim(3 * again + 2, 1 << 24, 5000 * 4096, 0);
+			check_trim(3 * again + 2, 1 << 24, 10000 * 4096, 0);
 		}
 		usleep(100000);
 		invalidate_counts(i, &c);
@@ -312,6 +314,53 @@ static void just_the_dead_ranges_are_trimmed(void **state)
 	}
 	trims = 0;
 	frees = -1;
+}
+
+/* Whatever order they are trimmed in, marks are taken back of those that have them. */
+static void marks_are_taken_back_of_what_is_marked(void **state)
+{
+	const struct dead_range dead[] = {
+		{ .block = 40, .nr = 4, .physical = 1 << 20 },
+		{ .block = 80, .nr = 4, .physical = 1 << 16, .unsure = true },
+		{ .block = 120, .nr = 4, .physical = 1 << 18 },
+	};
+	struct invalidate *i = begin(true, true, 10);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	memset(mark_of, 0, sizeof(mark_of));
+	invalidate_add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), dead, 3);
+	assert_true(mark_of[40] && !mark_of[80] && mark_of[120]);
+	wait_for(i, 2);
+	for (uint32_t block = 0; block < 1024; block++)
+		assert_false(mark_of[block]);
+	invalidate_close(i);
+	trims = 0;
+}
+
+/* What is tried again waits longer each time, and holds up nothing that has just died. */
+static void what_is_tried_again_holds_up_nothing(void **state)
+{
+	struct invalidate *i = begin(false, true, 400);
+	uint64_t began;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	trims = 0;
+	frees = 0;
+	add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), 1);
+	wait_for_trims(i, 1);
+	began = now_ms();
+	frees = -1;
+	add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), 2);
+	wait_for_trims(i, 3);
+	assert_in_range(now_ms() - began, 390, 700);	/* the first again after 1600 ms */
+	wait_for_trims(i, 4);
+	assert_true(now_ms() - began >= 1590);
+	invalidate_close(i);
+	trims = 0;
 }
 
 static void *open_the_gate(void *arg)
@@ -368,6 +417,8 @@ int main(void)
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),
 		cmocka_unit_test(just_the_dead_ranges_are_trimmed),
+		cmocka_unit_test(marks_are_taken_back_of_what_is_marked),
+		cmocka_unit_test(what_is_tried_again_holds_up_nothing),
 		cmocka_unit_test(the_end_waits_for_no_filesystem),
 	};
 
