@@ -213,6 +213,11 @@ static const char *set_bottom_share(struct settings *s, const char *text)
 	return set_share(&s->bottom_share, text);
 }
 
+static const char *set_fast_logs(struct settings *s, const char *text)
+{
+	return set_bool(&s->fast_logs, text);
+}
+
 static const char *set_logs(struct settings *s, const char *text)
 {
 	return set_bool(&s->database_logs, text);
@@ -271,7 +276,8 @@ static const struct key {
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
 	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
 	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
-	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs }, { "scrub_days", set_scrub },
+	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs }, { "fast_logs", set_fast_logs },
+	{ "scrub_days", set_scrub },
 };
 
 static bool is_of_tiers(const char *key)
@@ -495,6 +501,7 @@ static void settings_defaults(struct settings *s)
 	s->cold_streams = true;
 	s->cold_share = 0.01;
 	s->bottom_share = 0.1;
+	s->fast_logs = true;
 	s->database_logs = true;
 	s->dead_wait_ms = 2000;
 	s->scrub_days = 30;

@@ -62,6 +62,7 @@ struct settings {
 	bool cold_streams;	/* what compactions of cold tables write goes past the fast tier ... */
 	double cold_share;	/* ... if no larger share of what they read is hot, ... */
 	double bottom_share;	/* ... or than this where they write to a database's last level */
+	bool fast_logs;		/* write-ahead logs stay fast, however long they are written unsynced */
 	bool database_logs;	/* read RocksDB's own LOG */
 	bool pin_tails;		/* ends of tables stay fast ... */
 	double pin_share;	/* ... on so much of the fast tier at most, ... */

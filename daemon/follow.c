@@ -15,6 +15,7 @@
 
 #define LOOK_TICKS	20	/* between looks for new filesystems */
 #define AT_ONCE		64
+#define FAST_LOGS	16u	/* of all ranges that the kernel keeps, a quarter at most */
 
 _Static_assert((1u << CONFIG_PROFILES) - 1 == FILE_PROFILES, "settings name them by the same bits");
 
@@ -29,7 +30,8 @@ struct follow {
 	double cold_share;		/* negative: no stream is taken for cold */
 	double bottom_share;		/* the same of those to the bottom level */
 	bool logs;
-	struct streams streams;
+	bool fast_logs;
+	struct streams streams, fast;	/* cold ones; logs */
 	uint64_t warm_streams, bottom_streams;
 	uint64_t ticks;
 };
@@ -48,6 +50,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	uint32_t n = 0;
 
 	streams_end(&f->streams, &key);
+	streams_end(&f->fast, &key);
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
 		if (!sure)
@@ -71,8 +74,10 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 static void on_left(void *ctx, const struct file_id *id)
 {
 	const struct stream_key key = key_of(id);
+	struct follow *f = ctx;
 
-	streams_end(&((struct follow *)ctx)->streams, &key);
+	streams_end(&f->streams, &key);
+	streams_end(&f->fast, &key);
 }
 
 static void on_busy(void *ctx, uint32_t thread, bool yes)
@@ -105,6 +110,35 @@ static void in_use(struct follow *f, const struct extent *extents, uint32_t nr)
 	}
 }
 
+/*
+ * A log that grows, or has been closed: until it is dead it is written to the fast tier, be it megabytes without a sync, and
+ * stays there.  One in many pieces is written in the last of them.
+ */
+static void keep_fast(struct follow *f, const struct file_id *id, const struct extent *extents, uint32_t nr)
+{
+	const uint32_t from = nr > STREAM_RANGES ? nr - STREAM_RANGES : 0;
+	struct stream_range range[STREAM_RANGES];
+	const struct stream_key key = key_of(id);
+
+	for (uint32_t i = from; i < nr; i++)
+		range[i - from] = (struct stream_range){ .block = extents[i].block, .nr = extents[i].nr };
+	if (f->fast_logs)
+		streams_hint(&f->fast, &key, range, nr - from);
+}
+
+static void on_hinted(void *ctx, const struct stream_range *range, bool yes)
+{
+	engine_hinted(((struct follow *)ctx)->engine, range->block, range->nr, yes);
+}
+
+static void on_log(void *ctx, const struct file_id *id, const struct extent *extents, uint32_t nr)
+{
+	struct follow *f = ctx;
+
+	in_use(f, extents, nr);
+	keep_fast(f, id, extents, nr);
+}
+
 /* Extents may go beyond the end of the file: what was allocated ahead. */
 static void on_placed(void *ctx, const struct file *file, const struct extent *extents, uint32_t nr)
 {
@@ -114,6 +148,8 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 
 	streams_end(&f->streams, &key);
 	in_use(f, extents, nr);
+	if (file->kind == FILE_LOG)
+		keep_fast(f, &file->id, extents, nr);
 	/* What has no table's name has no index at its end; an input from before our time has none, and will not be there for long. */
 	if (f->tail_share <= 0 || file->kind != FILE_TABLE)
 		return;
@@ -178,6 +214,7 @@ static void on_moved(void *ctx, const struct extent *extents, uint32_t nr)
 
 	if (!nr) {
 		streams_end_all(&f->streams);
+		streams_end_all(&f->fast);
 		if (f->invalidate)
 			invalidate_unmark(f->invalidate);
 	}
@@ -221,6 +258,9 @@ void follow_retune(struct follow *f, const struct settings *settings)
 	f->logs = settings->database_logs;
 	if (f->cold_share < 0)
 		streams_end_all(&f->streams);
+	f->fast_logs = settings->fast_logs;
+	if (!f->fast_logs)
+		streams_end_all(&f->fast);
 	f->tail_share = settings->pin_tails ? settings->tail_share : 0;
 	if (f->invalidate)
 		invalidate_retune(f->invalidate, &c);
@@ -231,7 +271,8 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	const struct watch_tell tell = {
-		.busy = on_busy, .dead = on_dead, .placed = on_placed, .left = on_left, .growing = on_growing, .bequest = on_bequest, .compaction = on_compaction,
+		.busy = on_busy, .dead = on_dead, .placed = on_placed, .left = on_left, .growing = on_growing, .log = on_log,
+		.bequest = on_bequest, .compaction = on_compaction,
 		.logged = on_logged, .filesystem = on_filesystem, .refused = on_refused, .moved = on_moved, .ctx = f,
 	};
 	struct invalidate_config c;
@@ -247,7 +288,13 @@ struct follow *follow_open(const char *name, const struct settings *settings, st
 		return NULL;
 	}
 	c = invalidate_switches(f, settings);
-	f->streams.fd = device_marker(port);	/* none: no stream is hinted */
+	f->streams.fd = device_marker(port);	/* none: nothing is hinted */
+	f->streams.what = TERRACE_RANGE_HINT_COLD;
+	f->fast.fd = device_marker(port);	/* another's: what one takes back may be the other's by now */
+	f->fast.what = TERRACE_RANGE_HINT_FAST;
+	f->fast.most = FAST_LOGS;
+	f->fast.told = on_hinted;
+	f->fast.ctx = f;
 	if (invalidate_open(port, &c, &f->invalidate))
 		log_line(LOG_LEVEL_WARNING, name, "dead files are not trimmed: out of memory");
 	follow_retune(f, settings);
@@ -263,6 +310,8 @@ void follow_close(struct follow *f)
 	watch_close(f->watch);
 	if (f->streams.fd >= 0)
 		close(f->streams.fd);
+	if (f->fast.fd >= 0)
+		close(f->fast.fd);
 	free(f);
 }
 
@@ -343,6 +392,13 @@ void follow_report(struct follow *f, struct json_object *out)
 	number(out, "cold_streams_scattered", f->streams.counts.scattered);
 	number(out, "warm_streams", f->warm_streams);
 	number(out, "cold_by_level_streams", f->bottom_streams);
+	number(out, "fast_logs", f->fast.counts.hinted);
+	number(out, "fast_logs_now", f->fast.nr);
+	number(out, "fast_logs_blocks", f->fast.counts.blocks);
+	number(out, "fast_logs_not_allocated", f->fast.counts.unplaced);
+	number(out, "fast_logs_not_marked", f->fast.counts.scattered + f->fast.counts.refused);
+	number(out, "fast_logs_not_asked", c->logs_lost);
+	number(out, "fast_logs_too_late", c->logs_late);
 	number(out, "databases_with_logs", c->logs.databases);
 	number(out, "log_events", c->logs.log.events);
 	number(out, "log_events_malformed", c->logs.log.malformed);

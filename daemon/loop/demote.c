@@ -145,8 +145,9 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 {
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
-	struct upmask spare;
+	struct upmask spare, hinted;
 	struct warmth_region warm = { 0 };
+	uint32_t pinned;
 	bool merge = c->msc.mode == MOVE_MERGE && e->state.tier[e->down].kind == TERRACE_KIND_SHELVES;
 	int err = book_masks(e->port, c->view.region, &in.fast, &in.packed);
 
@@ -165,10 +166,14 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		spare.bits[w] &= in.fast.bits[w] & (in.hot.bits[w] | in.pins.bits[w]);
 	take_away(&in.hot, &in.banned);
 	take_away(&in.pins, &in.banned);
+	pinned = pinned_only(&in);
+	tails_mask(e->hinted, c->view.region, &hinted);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		in.pins.bits[w] |= hinted.bits[w] & in.fast.bits[w];
 	upmask_build(&up, &in, merge ? passing_room(e, &in) : 0);
 	if (!up.demoted)
 		return -ENOENT;
-	e->stats.pinned += pinned_only(&in);
+	e->stats.pinned += pinned;
 	*p = (struct plan){
 		.region = c->view.region, .why = WHY_ROOM,
 		.mode = merge ? TERRACE_MOVE_MERGE : TERRACE_MOVE_APPEND,

@@ -166,13 +166,15 @@ static int open_memory(struct engine *e)
 	e->tails = take(e, 3, sizeof(*e->tails));
 	e->dead = take(e, 4, sizeof(*e->dead));
 	e->banned = take(e, 5, sizeof(*e->banned));
-	if (!err && (!e->tails || !e->dead || !e->banned))
+	e->hinted = take(e, 6, sizeof(*e->hinted));
+	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted))
 		err = -ENOMEM;
 	if (err)
 		return err;
 	memset(e->tails, 0, sizeof(*e->tails));
 	memset(e->dead, 0, sizeof(*e->dead));
 	memset(e->banned, 0, sizeof(*e->banned));
+	memset(e->hinted, 0, sizeof(*e->hinted));
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
@@ -205,7 +207,7 @@ static void release(struct engine *e)
 {
 	warmth_close(&e->warmth);
 	book_exit(&e->book);
-	for (int i = 0; i < 6; i++)
+	for (size_t i = 0; i < sizeof(e->memory) / sizeof(e->memory[0]); i++)
 		free(e->memory[i]);
 	memset(e->memory, 0, sizeof(e->memory));
 }

@@ -196,7 +196,8 @@ struct engine {
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
 	struct tails *banned;		/* those of them that the kernel has marked, and not yet been told to let go */
-	void *memory[6];
+	struct tails *hinted;		/* logs': the kernel leaves them where they are */
+	void *memory[7];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
@@ -312,6 +313,9 @@ void engine_dead(struct engine *e, uint64_t block, uint64_t nr, bool yes);
  * whatever their heat.  Blocks that are heard of being written are let go here as well.
  */
 void engine_ban(struct engine *e, uint64_t block, uint64_t nr, bool yes);
+
+/* The kernel has been told to leave these on the fast tiers, or no longer: they do not count as what could go down. */
+void engine_hinted(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 
 /* --- between the files of the loop -------------------------------------------- */
 

@@ -178,3 +178,11 @@ void engine_ban(struct engine *e, uint64_t block, uint64_t nr, bool yes)
 	else if (e->banned->nr)
 		tails_cut(e->banned, block, nr);
 }
+
+void engine_hinted(struct engine *e, uint64_t block, uint64_t nr, bool yes)
+{
+	if (yes)
+		tails_add(e->hinted, block, nr, UINT64_MAX);
+	else
+		tails_cut(e->hinted, block, nr);
+}

@@ -69,7 +69,8 @@ static void pass_on(struct watch *w, const struct file_id *id)
 
 static void growing_drop(struct watch *w, uint32_t i)
 {
-	bequest_free(w->growing[i].b);
+	if (w->growing[i].b)
+		bequest_free(w->growing[i].b);
 	w->growing[i] = w->growing[--w->nr_growing];
 }
 
@@ -91,7 +92,7 @@ static void ask_growing(struct watch *w)
 		g->asked = m && asker_ask(w->asker, m, &g->id, true);
 		if (g->asked)
 			continue;
-		w->counts.growing_lost++;
+		*(g->b ? &w->counts.growing_lost : &w->counts.logs_lost) += 1;
 		growing_drop(w, i);
 	}
 }
@@ -102,6 +103,21 @@ static struct growing *growing_of(struct watch *w, const struct file_id *id)
 		if (!memcmp(&w->growing[i].id, id, sizeof(*id)))
 			return &w->growing[i];
 	return NULL;
+}
+
+static void tell_growing(struct watch *w, const struct growing *g, const struct asker_answer *a)
+{
+	uint64_t bytes = 0;
+
+	if (g->b) {
+		w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
+		return;
+	}
+	for (uint32_t i = 0; i < a->nr; i++)
+		if (a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK > bytes)
+			bytes = a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK;
+	files_lies(&w->files, &g->id, bytes);
+	w->tell.log(w->tell.ctx, &g->id, a->extent, a->nr);
 }
 
 /*
@@ -115,8 +131,9 @@ static void hear_growing(struct watch *w, const struct asker_answer *a)
 	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
 	if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
-		w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
-	w->counts.growing_late += g && (!file || !file->open);
+		tell_growing(w, g, a);
+	if (g && (!file || !file->open))
+		*(g->b ? &w->counts.growing_late : &w->counts.logs_late) += 1;
 	if (g)
 		growing_drop(w, (uint32_t)(g - w->growing));
 }

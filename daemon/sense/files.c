@@ -13,6 +13,8 @@
 #define LOOK_NS		5000000000ull	/* between looks for outputs that grow no more */
 #define QUIET_NS	60000000000ull	/* they have been closed unheard; one that is slower than that is told anew */
 
+#define LOG_STEP	(1u << 20)	/* between two times that a log is told to grow, while it is not known where it will lie */
+
 #define ROCKSDB		FILE_PROFILE_ROCKSDB
 #define LEVELDB		FILE_PROFILE_LEVELDB
 #define CASSANDRA	FILE_PROFILE_CASSANDRA
@@ -92,7 +94,7 @@ const struct file *files_next_open(const struct files *f, uint32_t *at)
 	while (*at < FILES_MAX) {
 		const struct file *file = &f->file[(*at)++];
 
-		if (file->serial && file->open && (file->kind == FILE_TABLE || file->kind == FILE_UNKNOWN))
+		if (file->serial && file->open && file->kind != FILE_META && file->kind != FILE_OTHER)
 			return file;
 	}
 	return NULL;
@@ -252,6 +254,28 @@ static void closed(struct files *f, struct file *file, const struct terrace_file
 		f->tell.left(f->tell.ctx, file);
 }
 
+static void log_grows(struct files *f, struct file *file)
+{
+	if (file->kind != FILE_LOG || !file->open || file->written <= file->sought || !f->tell.log)
+		return;
+	file->sought = file->written + LOG_STEP;
+	f->tell.log(f->tell.ctx, file);
+}
+
+void files_lies(struct files *f, const struct file_id *id, uint64_t bytes)
+{
+	struct file *file = find(f, id);
+
+	if (file && bytes > file->sought)
+		file->sought = bytes;
+}
+
+void files_lie_elsewhere(struct files *f)
+{
+	for (uint32_t i = 0; i < FILES_MAX; i++)
+		f->file[i].sought = 0;
+}
+
 static void was_read(struct files *f, struct file *file, const struct file_id *id,
 		     const struct terrace_file_event *e)
 {
@@ -306,6 +330,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 		file->written_ns = e->nanoseconds;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 		jobs_written(f, file, e);
+		log_grows(f, file);
 		break;
 	case TERRACE_FILE_CLOSED:
 		closed(f, file, e);

@@ -68,6 +68,7 @@ struct file {
 	bool synced;
 	bool unlinked;
 	bool told;		/* that it grows */
+	uint64_t sought;	/* of a log: not told again that it grows before it is as long as this */
 	char name[TERRACE_FILE_NAME];
 	uint32_t next;		/* in its chain */
 	bool nameless;		/* only read so far: among those that go first ... */
@@ -128,6 +129,8 @@ struct files_tell {
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
+	/* A log has begun to grow, or beyond what is known of where it lies (files_lies()). */
+	void (*log)(void *ctx, const struct file *file);
 	/* It is read by a job that writes others: once. */
 	void (*input)(void *ctx, const struct file_id *id);
 	/* A table is complete, and on disk, or a log or the like is complete; or it is gone, with all its names. */
@@ -165,13 +168,17 @@ void files_tick(struct files *f, uint64_t now_ns);
 void files_end(struct files *f);
 
 const struct file *files_find(const struct files *f, const struct file_id *id);
-/* The next table that seems to be written, from number *@at on, which is then beyond it.  NULL: none is left, and *@at is FILES_MAX. */
+/* The next table or log that seems to be written, from number *@at on, which is then beyond it.  NULL: none is left, and *@at is FILES_MAX. */
 const struct file *files_next_open(const struct files *f, uint32_t *at);
 
 /* The job under way that has written this table; its number among the outputs.  NULL: none. */
 const struct file_job *files_job_of_output(const struct files *f, const struct file_id *id, uint32_t *number);
 /* A table that is there, whoever wrote it: its name is @name now. */
 void files_found(struct files *f, const struct file_id *id, uint64_t parent, const char *name, uint64_t size);
+/* Of a log it is known where its first @bytes lie, as far as they have been allocated. */
+void files_lies(struct files *f, const struct file_id *id, uint64_t bytes);
+/* Where logs lie is not known any more. */
+void files_lie_elsewhere(struct files *f);
 /* The heat of its outputs up to this one, complete, has been passed on. */
 void files_given(struct files *f, const struct file_id *id);
 

@@ -146,6 +146,18 @@ static void on_growing(void *ctx, const struct file_job *job, const struct file 
 		};
 }
 
+static void on_log(void *ctx, const struct file *file)
+{
+	struct watch *w = ctx;
+
+	if (!w->tell.log)
+		return;
+	if (w->nr_growing == BEQUESTS)
+		w->counts.logs_lost++;
+	else
+		w->growing[w->nr_growing++] = (struct growing){ .id = file->id };
+}
+
 static size_t names(char *line, size_t at, size_t bytes, const struct file_part *part, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr && at < bytes; i++)
@@ -249,6 +261,7 @@ static bool on_event(void *ctx, const struct terrace_file_event *e)
 static void take_back(struct watch *w, uint32_t dev)
 {
 	asking_drops(w, dev);
+	files_lie_elsewhere(&w->files);
 	if (!w->tell.moved)
 		return;
 	w->tell.moved(w->tell.ctx, NULL, 0);
@@ -446,7 +459,7 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table,
+		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .log = on_log,
 		.input = on_input, .changed = on_changed, .left = on_left, .died = on_death, .ctx = w,
 	};
 	const struct mounts_tell mounts = {
@@ -489,7 +502,8 @@ void watch_close(struct watch *w)
 	for (uint32_t i = 0; i < w->nr_bequests; i++)
 		bequest_free(w->bequest[i].b);
 	for (uint32_t i = 0; i < w->nr_growing; i++)
-		bequest_free(w->growing[i].b);
+		if (w->growing[i].b)
+			bequest_free(w->growing[i].b);
 	asker_close(w->asker);
 	finder_close(w->finder);
 	places_exit(&w->places);

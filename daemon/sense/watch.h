@@ -38,6 +38,7 @@ struct watch_counts {
 	uint64_t dead_blocks;		/* of tables that died */
 	uint64_t growing_lost;		/* outputs that were not asked for: no room, or their filesystem is out of reach */
 	uint64_t growing_late;		/* ... that were complete when the answer came */
+	uint64_t logs_lost, logs_late;	/* the same of logs that grow */
 	uint64_t bequests_lost;		/* jobs whose heat is not passed on, for want of room */
 	struct logs_counts logs;
 };
@@ -63,6 +64,8 @@ struct watch_tell {
 	 */
 	void (*growing)(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom,
 			const struct extent *extents, uint32_t nr);
+	/* A log is being written: where its bytes will be, likewise. Again when it has grown beyond that. */
+	void (*log)(void *ctx, const struct file_id *id, const struct extent *extents, uint32_t nr);
 	/* @thread compacts; or does no longer. */
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* A job has written an output, or its last ones: what they are made of.  May turn out to be no compaction. */

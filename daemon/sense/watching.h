@@ -36,9 +36,9 @@ struct watch {
 	uint32_t nr_bequests;
 	struct growing {
 		struct file_id id;
-		struct bequest *b;
+		struct bequest *b;	/* NULL: a log */
 		bool bottom, asked;
-	} growing[BEQUESTS];		/* outputs that began to grow, until it is known where */
+	} growing[BEQUESTS];		/* outputs and logs that began to grow, until it is known where */
 	uint32_t nr_growing;
 	uint64_t lost;			/* events, as far as they have been made good */
 	bool doubted;			/* all of them, in this tick */

@@ -440,6 +440,7 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "cold_streams", c->cold_streams);
 	real(o, "cold_share", c->cold_share);
 	real(o, "bottom_share", c->bottom_share);
+	flag(o, "fast_logs", c->fast_logs);
 	flag(o, "database_logs", c->database_logs);
 	flag(o, "pin_tails", c->pin_tails);
 	real(o, "pin_share", c->pin_share);

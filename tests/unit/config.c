@@ -66,7 +66,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
+		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\nfast_logs = no\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -91,6 +91,7 @@ static void every_key_is_heard(void **state)
 	assert_false(c.policy.cold_streams);
 	assert_true(c.policy.cold_share > 0.29);
 	assert_true(c.policy.bottom_share > 0.39);
+	assert_false(c.policy.fast_logs);
 	assert_false(c.policy.database_logs);
 	assert_true(c.policy.pin_share > 0.19 && c.policy.tail_share < 0.11);
 	assert_int_equal(c.policy.dead_wait_ms, 70);

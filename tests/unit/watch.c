@@ -647,6 +647,74 @@ static void who_was_there_before_is_found(void **state)
 	watch_close(w);
 }
 
+static struct {
+	int times;
+	uint32_t nr;
+} log_told;
+
+static void on_log(void *ctx, const struct file_id *id, const struct extent *extents, uint32_t nr)
+{
+	(void)ctx;
+	(void)extents;
+	assert_int_equal(id->inode, 1);
+	log_told.times++;
+	log_told.nr = nr;
+}
+
+static void log_grows(struct watch *w, uint64_t to)
+{
+	happens_to(1, TERRACE_FILE_WRITTEN, 0);
+	queue[queued - 1].to = to;
+	watch_tick(w, false, false);
+}
+
+static struct watch *watch_a_log(void)
+{
+	const struct watch_tell tell = { .dead = on_dead, .log = on_log };
+	struct watch *w;
+	char why[200];
+
+	memset(&told, 0, sizeof(told));
+	memset(&log_told, 0, sizeof(log_told));
+	asked = 0;
+	held = false;
+	gone = 0;
+	pieces = 1024;		/* 4 MiB ahead */
+	assert_int_equal(watch_open(250, 1, NULL, FILE_PROFILES, &tell, &w, why, sizeof(why)), 0);
+	happens_to(1, TERRACE_FILE_CREATED, 0);
+	strcpy(queue[queued - 1].name, "000009.log");
+	watch_tick(w, false, false);
+	return w;
+}
+
+/* A log is asked where it lies as soon as it grows, and again when it grows beyond that; and its death is found out. */
+static void a_log_is_told_while_it_grows(void **state)
+{
+	struct watch *w = watch_a_log();
+
+	(void)state;
+	assert_int_equal(log_told.times, 0);
+	for (uint64_t to = TERRACE_FILE_STEP; to <= 4 << 20; to += TERRACE_FILE_STEP)
+		log_grows(w, to);
+	assert_int_equal(log_told.times, 1);
+	assert_int_equal(log_told.nr, 1024);
+	/* beyond that nothing is allocated yet: asked once in a MiB */
+	pieces = 0;
+	for (uint64_t to = (4 << 20) + TERRACE_FILE_STEP; to <= 8 << 20; to += TERRACE_FILE_STEP)
+		log_grows(w, to);
+	assert_int_equal(log_told.times, 5);
+	assert_int_equal(log_told.nr, 0);
+	/* its death is lost */
+	pieces = 10;
+	gone = 1;
+	lost++;
+	watch_tick(w, false, false);
+	watch_tick(w, false, false);
+	assert_int_equal(told.deaths, 1);
+	assert_int_equal(watch_counts(w)->died_unheard, 1);
+	watch_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -664,6 +732,7 @@ int main(void)
 		cmocka_unit_test(who_was_closed_unheard_has_a_place),
 		cmocka_unit_test(what_is_looked_at_again_gives_way),
 		cmocka_unit_test(who_was_there_before_is_found),
+		cmocka_unit_test(a_log_is_told_while_it_grows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

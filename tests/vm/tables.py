@@ -5,6 +5,8 @@
 usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast] [log]  read side by side, write one after the other, delete the inputs;
                                                        log: the same thread writes 000009.log within the first output
+       tables.py FOLDER wal NUMBER MB FILE [ahead]     a log, in records of a page, not synced, closed when FILE is there; ahead: its room is
+                                                       allocated when it is made, as RocksDB does it, else when it is written back
        tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
        tables.py FOLDER holes NUMBER MB                a table of which every other block has been given back
        tables.py FOLDER crowd FIRST COUNT              so many files of a block, not synced
@@ -145,6 +147,18 @@ def slow(folder, number, mb, go):
     os.close(fd)
 
 
+def wal(folder, number, mb, go, ahead=None):
+    fd = create(os.path.join(folder, f'{int(number):06}.log'))
+    if ahead:
+        allocate(fd, int(mb) << 20)
+    for _ in range(int(mb) << 8):
+        os.write(fd, os.urandom(4096))
+    print('written', flush=True)
+    while not os.path.exists(go):
+        time.sleep(0.05)
+    os.close(fd)
+
+
 def stuck(folder, number, to, go):
     out = create(name(folder, to))
     allocate(out, 4 << 20)
@@ -170,7 +184,7 @@ def main(folder, what, *args):
     elif what == 'desert':
         for number in range(int(args[0]), int(args[0]) + int(args[1])):
             os.unlink(name(folder, number))
-    elif what in ('hold', 'stuck', 'slow'):
+    elif what in ('hold', 'stuck', 'slow', 'wal'):
         globals()[what](folder, *args)
     else:
         compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args, 'log' in args)
