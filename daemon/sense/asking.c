@@ -105,6 +105,22 @@ static struct growing *growing_of(struct watch *w, const struct file_id *id)
 	return NULL;
 }
 
+/* A log is deleted as soon as it is closed, before it can be asked once more. Its end may be given up when it is closed, unheard. */
+static void keep_log(struct watch *w, const struct asker_answer *a)
+{
+	struct place *p = places_find(&w->places, &a->id);
+	const bool shared = p && p->shared;
+
+	if (!a->nr)
+		return;
+	places_keep(&w->places, &a->id, a->extent, a->nr);
+	p = places_find(&w->places, &a->id);
+	if (p) {
+		p->shared = shared;
+		p->stale = true;
+	}
+}
+
 static void tell_growing(struct watch *w, const struct growing *g, const struct asker_answer *a)
 {
 	uint64_t bytes = 0;
@@ -116,6 +132,7 @@ static void tell_growing(struct watch *w, const struct growing *g, const struct 
 	for (uint32_t i = 0; i < a->nr; i++)
 		if (a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK > bytes)
 			bytes = a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK;
+	keep_log(w, a);
 	files_lies(&w->files, &g->id, bytes);
 	w->tell.log(w->tell.ctx, &g->id, a->extent, a->nr);
 }

@@ -687,6 +687,20 @@ static struct watch *watch_a_log(void)
 	return w;
 }
 
+/* RocksDB deletes a log as soon as it has closed it. */
+static void a_log_that_dies_when_it_is_closed_is_trimmed(void **state)
+{
+	struct watch *w = watch_a_log();
+
+	(void)state;
+	log_grows(w, TERRACE_FILE_STEP);
+	gone = 1;
+	happens(TERRACE_FILE_CLOSED, 0);
+	dies(w);
+	assert_int_equal(told.nr, 1024);
+	assert_int_equal(told.sure, 0);
+}
+
 /* A log is asked where it lies as soon as it grows, and again when it grows beyond that; and its death is found out. */
 static void a_log_is_told_while_it_grows(void **state)
 {
@@ -733,6 +747,7 @@ int main(void)
 		cmocka_unit_test(what_is_looked_at_again_gives_way),
 		cmocka_unit_test(who_was_there_before_is_found),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
+		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
