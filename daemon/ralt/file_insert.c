@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/prng.h"
 #include "ralt/file_store.h"
 
 /* Records merged per record flushed: T / 2 rewrites per level and a few levels. */
@@ -140,6 +141,12 @@ static int make_room(struct ralt *r)
 	return more < 0 ? more : r->run_count < RALT_RUNS_MAX ? 0 : -EBUSY;
 }
 
+void store_empty_buffer(struct ralt *r)
+{
+	r->buffered = 0;
+	memset(r->in_buffer, 0, (r->filter_bits + 1) / 8);
+}
+
 int store_flush(struct ralt *r)
 {
 	uint32_t accesses = r->buffered;
@@ -154,7 +161,7 @@ int store_flush(struct ralt *r)
 		err = add_young_run(r);
 	if (!err) {
 		r->stats.records_written += r->buffered;
-		r->buffered = 0;
+		store_empty_buffer(r);
 		return 0;
 	}
 	if (err != -EBUSY)
@@ -163,7 +170,7 @@ int store_flush(struct ralt *r)
 	if (r->buffered > r->buffer_limit / 2) {
 		store_report(r, RALT_DROPPED, NULL, err);
 		r->stats.dropped += accesses;
-		r->buffered = 0;
+		store_empty_buffer(r);
 	}
 	return err;
 }
@@ -175,9 +182,11 @@ int ralt_flush(struct ralt *r)
 
 static int insert(struct ralt *r, const struct ralt_record *record)
 {
+	uint64_t bit = mix64(record->block) & r->filter_bits;
 	int err;
 
 	r->buffer[r->buffered++] = *record;
+	r->in_buffer[bit / 64] |= 1ull << bit % 64;
 	sample_add_newer(&r->sample, &r->judge, record);
 	if (r->job.sample_memory)
 		sample_add_newer(&r->job.sample, &r->judge, record);
@@ -249,6 +258,13 @@ uint32_t ralt_forget_room(const struct ralt *r)
 
 	/* Each may split one that is there: two more. */
 	return (uint32_t)(room / 2);
+}
+
+uint32_t ralt_forget_spare(const struct ralt *r)
+{
+	size_t spare = r->forget.limit / 4;
+
+	return (uint32_t)(spare > r->forget.count ? spare - r->forget.count : 0);
 }
 
 static int add_range(struct ralt *r, const struct ralt_range *range)

@@ -17,6 +17,8 @@
 
 #include "ralt/file_store.h"
 
+#define FILTER_BITS	16	/* of the filter of the buffer, for each record */
+
 void store_report(const struct ralt *r, enum ralt_event event, const char *file, int err)
 {
 	if (r->config.report)
@@ -199,11 +201,14 @@ static int allocate(struct ralt *r)
 
 	r->buffer_limit = buffer_limit(r);
 	r->buffer = malloc((size_t)r->buffer_limit * sizeof(*r->buffer));
+	for (r->filter_bits = 64; r->filter_bits < (uint64_t)r->buffer_limit * FILTER_BITS;)
+		r->filter_bits *= 2;
+	r->in_buffer = calloc(r->filter_bits-- / 64, sizeof(*r->in_buffer));
 	r->sample_memory = malloc(sample_bytes(t->samples));
 	r->scratch = malloc(t->samples * sizeof(*r->scratch));
 	forget_init(&r->forget, malloc(t->forget_ranges * sizeof(*r->forget.ranges)),
 		    t->forget_ranges);
-	if (!r->buffer || !r->sample_memory || !r->scratch || !r->forget.ranges)
+	if (!r->buffer || !r->in_buffer || !r->sample_memory || !r->scratch || !r->forget.ranges)
 		return -ENOMEM;
 	sample_init(&r->sample, t->samples, 0, r->sample_memory);
 	return 0;
@@ -222,6 +227,7 @@ static void destroy(struct ralt *r, bool ring)
 	if (r->dir >= 0)
 		close(r->dir);
 	free(r->buffer);
+	free(r->in_buffer);
 	free(r->sample_memory);
 	free(r->scratch);
 	free(r->forget.ranges);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "decide/prng.h"
 #include "ralt/file_store.h"
 #include "ralt/page.h"
 
@@ -36,6 +37,13 @@ bool ralt_is_hot(const struct ralt *r, uint64_t block)
 		    run_maybe_hot(&r->runs[i].index, block))
 			return true;
 	return false;
+}
+
+bool ralt_is_used(const struct ralt *r, uint64_t block)
+{
+	uint64_t bit = mix64(block) & r->filter_bits;
+
+	return r->in_buffer[bit / 64] >> bit % 64 & 1 || ralt_is_hot(r, block);
 }
 
 static double dead_part(const struct ralt *r, const struct ralt_run *run, uint64_t first,

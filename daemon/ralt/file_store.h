@@ -60,6 +60,8 @@ struct ralt {
 
 	struct ralt_record *buffer;
 	uint32_t buffered;
+	uint64_t *in_buffer;	/* a filter: bits of the hashes of what it holds */
+	uint64_t filter_bits;	/* less 1, a mask */
 
 	struct sample sample;
 	void *sample_memory;
@@ -85,6 +87,7 @@ void store_drop_run(struct ralt *r, uint32_t at, int err);
 /* file_insert.c */
 void store_set_time(struct ralt *r);
 int store_flush(struct ralt *r);
+void store_empty_buffer(struct ralt *r);
 /* Sorts records and folds those of each block into its last one; how many are left. */
 uint32_t store_fold(const struct ralt_judge *judge, struct ralt_record *record, uint32_t nr);
 

@@ -122,8 +122,17 @@ int ralt_forget(struct ralt *r, const struct ralt_range *ranges, uint32_t count)
 /* So many ranges can be forgotten now.  ralt_work() makes room again. */
 uint32_t ralt_forget_room(const struct ralt *r);
 
+/* So many, and no merge has to come for it, whatever else is forgotten. */
+uint32_t ralt_forget_spare(const struct ralt *r);
+
 /* From filters in memory: false positives of about 1 in 14,000 and run, no false negatives. */
 bool ralt_is_hot(const struct ralt *r, uint64_t block);
+
+/*
+ * Hot, or with accesses in the buffer: those that have been written out may be what the next one makes it hot with, but only
+ * a scan would tell.  False positives of 1 in 16.
+ */
+bool ralt_is_used(const struct ralt *r, uint64_t block);
 
 /* Short ranges by filter, long ones by prefix sums corrected for duplicates. */
 double ralt_hot_size(const struct ralt *r, uint64_t first, uint64_t count);

@@ -598,6 +598,30 @@ static void inherited_heat_is_heat(void **state)
 	bench_exit(&b);
 }
 
+/* What the filters of runs do not know yet; when it has been written out they alone are asked. */
+static void what_is_in_the_buffer_is_used(void **state)
+{
+	struct bench b;
+	int used = 0, others = 0;
+
+	(void)state;
+	small(&b);
+	bench_open(&b);
+	for (uint64_t i = 0; i < 200; i++)
+		assert_int_equal(ralt_insert(b.r, i * 7, 0), 0);
+	for (uint64_t i = 0; i < 200; i++) {
+		assert_false(ralt_is_hot(b.r, i * 7));
+		used += ralt_is_used(b.r, i * 7);
+		others += ralt_is_used(b.r, i * 7 + 3);
+	}
+	assert_int_equal(used, 200);
+	assert_true(others < 40);
+	assert_int_equal(ralt_flush(b.r), 0);
+	for (uint64_t i = 0; i < 200; i++)
+		assert_int_equal(ralt_is_used(b.r, i * 7), ralt_is_hot(b.r, i * 7));
+	bench_exit(&b);
+}
+
 /* A filesystem with room for small runs, and none for what they are merged to: accesses
  * are dropped when there are as many runs as there may be, never written behind the buffer.
  */
@@ -651,6 +675,7 @@ int main(void)
 		cmocka_unit_test(quartiles_ascend),
 		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
 		cmocka_unit_test(inherited_heat_is_heat),
+		cmocka_unit_test(what_is_in_the_buffer_is_used),
 		cmocka_unit_test(no_room_for_merges_drops_accesses),
 	};
 
