@@ -243,6 +243,8 @@ int engine_open(struct engine *e, const struct engine_config *c, struct port *po
 
 void engine_close(struct engine *e)
 {
+	if (e->nr_cold)
+		warmth_forget_some(&e->warmth, e->cold, e->nr_cold);
 	if (e->book.summary && e->state.nr_tiers) {
 		keep_save(e, true);
 		scrub_save(e);

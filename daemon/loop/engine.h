@@ -31,7 +31,7 @@
 #define ENGINE_DECISIONS	256u	/* kept for `explain` */
 #define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
-#define ENGINE_COLD		4096u	/* ranges whose heat is to be forgotten */
+#define ENGINE_COLD		16384u	/* ranges whose heat is to be forgotten */
 
 enum why {
 	WHY_ROOM,		/* the fast tier is full */
@@ -191,6 +191,7 @@ struct engine {
 	uint32_t heirs_waited;		/* of them, the first: found no room once */
 	struct ralt_range cold[ENGINE_COLD];	/* discarded, still to be forgotten */
 	uint32_t nr_cold;
+	uint32_t cold_looks;		/* left in this tick, into what is discarded */
 	uint64_t forgot_ns;		/* when that was last done */
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */

@@ -5,8 +5,9 @@
  * The ghost cache and the heat see every access that the sense gives; the promotion cache
  * sees reads that a slow tier served.
  *
- * Heat of what is discarded, or a dead file's, is forgotten once a second, all ranges together.  So accesses that come after
- * it, but before that, go with it: less than a second's.  What is inherited there meanwhile does not.
+ * Heat of what is discarded, or a dead file's, is forgotten once a second, all ranges together; by a clock or list, so many
+ * blocks each tick.  So accesses that come after it, but before that, go with it.  What is inherited there meanwhile does not.
+ * Small files die by the thousand, and few of them were hot: where many ranges wait only those are taken that have heat.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 
 #define DRAIN_MOST	65536	/* accesses a tick */
 #define FORGET_NS	1000000000ull	/* between two times, each of which is made durable */
-#define LEAST_BLOCKS	16	/* shorter ranges are left to fade ... */
-#define LARGE_BLOCKS	1024	/* ... and those up to this where many wait */
+#define LARGE_BLOCKS	1024	/* to look into more takes longer than to remember them */
+#define LOOKS_MOST	65536	/* into single blocks, a tick: some ms */
 
 static uint32_t slow_sampling(const struct engine *e)
 {
@@ -59,30 +60,74 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 		slow_read(e, block);
 }
 
+/* What there is no time to look at may have some. */
+static bool has_heat(struct engine *e, uint64_t block, uint64_t nr)
+{
+	if (nr > LARGE_BLOCKS)
+		return true;
+	for (uint64_t i = 0; i < nr; i++) {
+		if (!e->cold_looks)
+			return true;
+		e->cold_looks--;
+		if (warmth_used(&e->warmth, block + i))
+			return true;
+	}
+	return false;
+}
+
 void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 {
 	struct ralt_range *last = e->nr_cold ? &e->cold[e->nr_cold - 1] : NULL;
 
 	promote_not(e, block, nr);
+	if (!e->senses)
+		return;		/* then there is no heat, and without a fast tier nothing to ask for it */
 	/* A large discard comes in pieces. */
 	if (last && block <= last->first + last->count && last->first <= block) {
 		if (block + nr > last->first + last->count)
 			last->count = block + nr - last->first;
 		return;
 	}
-	if (last && last->count < LEAST_BLOCKS)
-		e->nr_cold--;
-	if (e->nr_cold == ENGINE_COLD || (e->nr_cold >= ENGINE_COLD / 2 && nr < LARGE_BLOCKS)) {
+	if (e->nr_cold >= warmth_forget_spare(&e->warmth) && !has_heat(e, block, nr))
+		return;
+	if (e->nr_cold == ENGINE_COLD) {
 		e->stats.heat_left += nr;
 		return;
 	}
 	e->cold[e->nr_cold++] = (struct ralt_range){ block, nr };
 }
 
+/* By a clock or list: of ranges that may be huge, what meets it.  The rest waits as before. */
+static void forget_part(struct engine *e, uint64_t block, uint64_t nr)
+{
+	for (uint32_t i = e->nr_cold; i-- > 0;) {
+		struct ralt_range *r = &e->cold[i];
+		uint64_t end = r->first + r->count;
+		uint64_t from = r->first > block ? r->first : block, to = end < block + nr ? end : block + nr;
+
+		if (from >= to)
+			continue;
+		warmth_forget_blocks(&e->warmth, from, to - from);
+		r->count = from - r->first;
+		if (!r->count)
+			*r = (struct ralt_range){ to, end - to };
+		else if (to < end && e->nr_cold < ENGINE_COLD)
+			e->cold[e->nr_cold++] = (struct ralt_range){ to, end - to };
+		else
+			e->stats.heat_left += end - to;
+		if (!r->count)
+			*r = e->cold[--e->nr_cold];
+	}
+}
+
 void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr)
 {
 	uint32_t keep = 0, done;
 
+	if (e->warmth.kind != HEAT_RALT) {
+		forget_part(e, block, nr);
+		return;
+	}
 	/* Those that meet it come last: each call of forgetting is a commit of RALT's. */
 	for (uint32_t i = 0; i < e->nr_cold; i++) {
 		const struct ralt_range r = e->cold[i];
@@ -104,9 +149,9 @@ static void forget(struct engine *e)
 {
 	uint32_t done;
 
-	if (!e->nr_cold || (e->forgot_ns && e->now_ns - e->forgot_ns < FORGET_NS))
+	if (!e->nr_cold)
 		return;
-	if (e->cold[e->nr_cold - 1].count < LEAST_BLOCKS && !--e->nr_cold)
+	if (e->warmth.kind == HEAT_RALT && e->forgot_ns && e->now_ns - e->forgot_ns < FORGET_NS)
 		return;
 	e->forgot_ns = e->now_ns;
 	done = warmth_forget_some(&e->warmth, e->cold, e->nr_cold);
@@ -139,6 +184,7 @@ int hear(struct engine *e)
 
 	if (!e->senses)
 		return 0;
+	e->cold_looks = LOOKS_MOST;
 	got = e->port->ops->drain(e->port, DRAIN_MOST, hear_one, e);
 	forget(e);
 	if (e->warmth.errors != errors && !errors)

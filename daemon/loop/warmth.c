@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORGET_BLOCKS	262144	/* at a time, from clock and list: a few ms */
+#define FORGET_BLOCKS	262144	/* at a time, by clock and list: a few ms */
 #define MERGE_RECORDS	16384	/* merged per call of warmth_work(): a few ms */
 
 static void *take(struct warmth *w, int n, size_t bytes)
@@ -115,18 +115,8 @@ void warmth_touch(struct warmth *w, uint64_t block)
 		touch_ralt(w, block);
 }
 
-void warmth_forget(struct warmth *w, uint64_t first, uint64_t count)
+void warmth_forget_blocks(struct warmth *w, uint64_t first, uint64_t count)
 {
-	struct ralt_range range = { first, count };
-
-	if (w->kind == HEAT_RALT) {
-		w->last_error = ralt_forget(w->ralt, &range, 1);
-		w->errors += w->last_error != 0;
-		return;
-	}
-	/* Block by block: what is left of a huge discard cools down by itself. */
-	if (count > FORGET_BLOCKS)
-		count = FORGET_BLOCKS;
 	for (uint64_t i = 0; i < count; i++) {
 		if (w->kind == HEAT_CLOCK)
 			tracker_forget(&w->tracker, first + i);
@@ -135,13 +125,28 @@ void warmth_forget(struct warmth *w, uint64_t first, uint64_t count)
 	}
 }
 
-uint32_t warmth_forget_some(struct warmth *w, const struct ralt_range *range, uint32_t nr)
+/* Block by block: of a huge range so much now, and its rest is what the caller has left. */
+static uint32_t forget_some_blocks(struct warmth *w, struct ralt_range *range, uint32_t nr)
 {
-	if (w->kind != HEAT_RALT) {
-		for (uint32_t i = 0; i < nr; i++)
-			warmth_forget(w, range[i].first, range[i].count);
-		return nr;
+	uint64_t left = FORGET_BLOCKS;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t now = range[i].count < left ? range[i].count : left;
+
+		warmth_forget_blocks(w, range[i].first, now);
+		range[i].first += now;
+		range[i].count -= now;
+		left -= now;
+		if (range[i].count)
+			return i;
 	}
+	return nr;
+}
+
+uint32_t warmth_forget_some(struct warmth *w, struct ralt_range *range, uint32_t nr)
+{
+	if (w->kind != HEAT_RALT)
+		return forget_some_blocks(w, range, nr);
 	if (nr > ralt_forget_room(w->ralt))
 		nr = ralt_forget_room(w->ralt);
 	if (!nr)
@@ -149,6 +154,20 @@ uint32_t warmth_forget_some(struct warmth *w, const struct ralt_range *range, ui
 	w->last_error = ralt_forget(w->ralt, range, nr);
 	w->errors += w->last_error != 0;
 	return nr;
+}
+
+uint32_t warmth_forget_spare(const struct warmth *w)
+{
+	return w->kind == HEAT_RALT ? ralt_forget_spare(w->ralt) : UINT32_MAX;
+}
+
+bool warmth_used(const struct warmth *w, uint64_t block)
+{
+	if (w->kind == HEAT_CLOCK)
+		return tracker_value(&w->tracker, block, 0) != TRACKER_NO_VALUE;
+	if (w->kind == HEAT_LRU)
+		return recency_level(&w->recency, block) != RECENCY_NO_LEVEL;
+	return ralt_is_used(w->ralt, block);
 }
 
 bool warmth_hot(const struct warmth *w, uint64_t block)

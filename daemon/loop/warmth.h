@@ -52,9 +52,17 @@ int warmth_open(struct warmth *w, const struct warmth_config *c, struct prng *pr
 void warmth_close(struct warmth *w);
 
 void warmth_touch(struct warmth *w, uint64_t block);
-void warmth_forget(struct warmth *w, uint64_t first, uint64_t count);
-/* Those that can be forgotten now without waiting for much; returns how many, from the first on. */
-uint32_t warmth_forget_some(struct warmth *w, const struct ralt_range *range, uint32_t nr);
+/* By a clock or list: all of them now. */
+void warmth_forget_blocks(struct warmth *w, uint64_t first, uint64_t count);
+/*
+ * Those that can be forgotten now without waiting for much; returns how many, from the first on.  Of the next one a clock
+ * or list may have done a part, which is cut off it.
+ */
+uint32_t warmth_forget_some(struct warmth *w, struct ralt_range *range, uint32_t nr);
+/* So many ranges may be forgotten without a thought whether there is any heat in them. */
+uint32_t warmth_forget_spare(const struct warmth *w);
+/* Hot, or used so lately that it may become so; see ralt_is_used(). */
+bool warmth_used(const struct warmth *w, uint64_t block);
 bool warmth_hot(const struct warmth *w, uint64_t block);
 /* How many of a range are in the hot set, exactly; not those that only fill the fast tier beyond it. */
 uint64_t warmth_hot_set(struct warmth *w, uint64_t first, uint64_t count);

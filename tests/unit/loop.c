@@ -296,6 +296,13 @@ static void a_blind_loop_goes_by_age(void **state)
 	assert_int_equal(s->v.promoted, 0);
 	assert_int_equal(s->e.stats.retained, 0);
 	sim_remove(s);
+	/* Files die all the same, and where the fast tier has no room there is not even a heat store. */
+	s = sim_create(BLOCKS, 0);
+	s->blind = true;
+	sim_open(s);
+	engine_forget(&s->e, 0, 8);
+	assert_int_equal(s->e.nr_cold, 0);
+	sim_remove(s);
 }
 
 /* Heat survives: after a restart the hot blocks are hot at once. */
@@ -487,7 +494,7 @@ static void many_discards_cost_one_commit(void **state)
 	sim_remove(s);
 }
 
-/* Short discards heat nothing either, but are not worth remembering; pieces of a long one are one. */
+/* Pieces of a long one are one; where there is room those of cold blocks are remembered as well: they may have been used once. */
 static void pieces_of_a_discard_are_one(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
@@ -502,7 +509,143 @@ static void pieces_of_a_discard_are_one(void **state)
 		s->heard[s->nr_heard++] = (struct port_access){ .block = b, .count = 8, .op = PORT_DISCARD };
 	assert_int_equal(sim_tick(s), 0);
 	ralt_stats(s->e.warmth.ralt, &st);
-	assert_int_equal(st.forgotten_ranges, 1);
+	assert_int_equal(st.forgotten_ranges, 1 + 128);
+	sim_remove(s);
+}
+
+static void discard(struct sim *s, uint64_t block, uint64_t nr)
+{
+	assert_true(s->nr_heard < SIM_HEARD);
+	s->heard[s->nr_heard++] = (struct port_access){ .block = block, .count = (uint32_t)nr, .op = PORT_DISCARD };
+}
+
+/* Files of 1 to 15 blocks were hot and are deleted; what is written there once is not hot, and does not stay for it. */
+static void short_discards_take_the_heat_away(void **state)
+{
+	(void)state;
+	for (int heat = 0; heat < HEAT_KINDS; heat++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint32_t was = 0, still = 0;
+
+		s->c.heat = (enum heat_kind)heat;
+		sim_open(s);
+		for (int i = 0; i < 40000; i++) {
+			sim_access(s, prng_below(&s->prng, 120) * 16 + prng_below(&s->prng, 15), false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		for (uint64_t b = 0; b < 120 * 16; b++)
+			was += warmth_hot(&s->e.warmth, b);
+		for (uint64_t file = 0; file < 120; file++)
+			discard(s, file * 16, 1 + file % 15);
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 0; b < 120 * 16; b++) {
+			if (b % 16 >= 1 + b / 16 % 15)
+				continue;
+			still += warmth_hot(&s->e.warmth, b);
+			sim_access(s, b, true);
+			assert_int_equal(sim_tick(s), 0);
+			/* Clock and list may keep what was used once. */
+			still += heat == HEAT_RALT && warmth_hot(&s->e.warmth, b);
+		}
+		print_message("%s: %u of 1800 hot, %u still\n", heat_kind_name(heat), was, still);
+		assert_true(was > 1000);
+		assert_int_equal(still, 0);
+		assert_int_equal(s->e.stats.heat_left, 0);
+		sim_remove(s);
+	}
+}
+
+/* Thousands of them at once, and among them many more of blocks that nobody used: for these there is no room to waste. */
+static void many_short_discards_take_the_heat_away(void **state)
+{
+	struct sim *s = sim_create(4096 * 1024, FAST);
+	uint32_t was = 0, still = 0;
+
+	(void)state;
+	sim_open(s);
+	for (int i = 0; i < 80000; i++) {
+		sim_access(s, (uint64_t)(i % 4000) * 1024 + 5, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (uint64_t i = 0; i < 4000; i++)
+		was += warmth_hot(&s->e.warmth, i * 1024 + 5);
+	for (uint64_t i = 0; i < 4000; i++) {
+		for (uint64_t k = 1; k <= 12; k++)
+			discard(s, i * 1024 + k % 12 * 64, 8);
+		if (i % 500 == 499)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (int i = 0; i < 400; i++)
+		assert_int_equal(sim_tick(s), 0);
+	for (uint64_t i = 0; i < 4000; i++)
+		still += warmth_hot(&s->e.warmth, i * 1024 + 5);
+	print_message("%u of 4000 hot, %u still, %llu left\n", was, still, (unsigned long long)s->e.stats.heat_left);
+	assert_true(was > 3000);
+	assert_int_equal(still, 0);
+	assert_int_equal(s->e.nr_cold, 0);
+	assert_int_equal(s->e.stats.heat_left, 0);
+	sim_remove(s);
+}
+
+/* A large one costs a clock or a list so much a tick, and all of it is done in the end; what is used behind it is not lost. */
+static void all_of_a_large_discard_is_forgotten(void **state)
+{
+	(void)state;
+	for (int heat = HEAT_CLOCK; heat <= HEAT_LRU; heat++) {
+		struct sim *s = sim_create(2048 * 1024, FAST);
+		uint32_t was = 0, still = 0;
+
+		s->c.heat = (enum heat_kind)heat;
+		sim_open(s);
+		for (int i = 0; i < 40000; i++) {
+			sim_access(s, (uint64_t)(i % 2000) * 1024 + 5, false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		for (uint64_t i = 0; i < 2000; i++)
+			was += warmth_hot(&s->e.warmth, i * 1024 + 5);
+		discard(s, 0, 2000 * 1024);
+		assert_int_equal(sim_tick(s), 0);
+		assert_int_equal(s->e.nr_cold, 1);
+		for (int i = 0; i < 10; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t i = 0; i < 2000; i++)
+			still += warmth_hot(&s->e.warmth, i * 1024 + 5);
+		print_message("%s: %u of 2000 hot, %u still\n", heat_kind_name(heat), was, still);
+		assert_true(was > 1000);
+		assert_int_equal(still, 0);
+		assert_int_equal(s->e.nr_cold, 0);
+		sim_remove(s);
+	}
+}
+
+/* Told and not yet forgotten when the daemon stops: done on the way out. */
+static void a_stop_forgets_what_was_discarded(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	sim_open(s);
+	for (int i = 0; i < 20000; i++) {
+		sim_access(s, (uint64_t)i % 512, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (uint64_t b = 0; b < 512; b += 256) {
+		assert_true(warmth_hot(&s->e.warmth, b + 100));
+		discard(s, b, 256);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	assert_int_equal(s->e.nr_cold, 1);
+	engine_close(&s->e);
+	sim_open(s);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(sim_tick(s), 0);
+	for (uint64_t b = 0; b < 512; b++)
+		assert_false(warmth_hot(&s->e.warmth, b));
 	sim_remove(s);
 }
 
@@ -781,6 +924,10 @@ int main(void)
 		cmocka_unit_test(discards_take_the_heat_away),
 		cmocka_unit_test(many_discards_cost_one_commit),
 		cmocka_unit_test(pieces_of_a_discard_are_one),
+		cmocka_unit_test(short_discards_take_the_heat_away),
+		cmocka_unit_test(many_short_discards_take_the_heat_away),
+		cmocka_unit_test(all_of_a_large_discard_is_forgotten),
+		cmocka_unit_test(a_stop_forgets_what_was_discarded),
 		cmocka_unit_test(a_full_state_directory_costs_no_moves),
 		cmocka_unit_test(a_read_only_state_directory_costs_no_moves),
 		cmocka_unit_test(a_clock_that_jumps_does_no_harm),
