@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Promotion: by flush (slow-read blocks, judged together when enough have come), in
- * read-triggered epochs (a random region's hot blocks), and of blocks that were born hot (heirs.c).
+ * read-triggered epochs (the hot blocks of regions that seem to have most of them below), and of blocks that were born hot (heirs.c).
  * All as `raise`: clean slots, whose packed originals stay.
  *
  * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind. What the limits
@@ -14,6 +14,10 @@
 #include <string.h>
 
 #include "loop/engine.h"
+
+#define EPOCH_TURN	1024	/* regions whose heat is estimated, and blocks that are asked for, a tick: a ms or two */
+#define EPOCH_TURN_LRU	64	/* the same by a list, which is asked block by block */
+#define EPOCH_LOOKS	8u	/* of them, regions that are looked into and raised from */
 
 struct batch {
 	uint64_t block[ENGINE_CACHE];
@@ -277,30 +281,129 @@ void promote_heirs(struct engine *e)
 		promote_again(e, b.block[i]);
 }
 
-void promote_epoch(struct engine *e)
+/* ---- epochs ------------------------------------------------------------------------- */
+
+struct candidate {
+	uint64_t region;
+	double score;
+};
+
+/*
+ * About how many hot blocks could come up: as many more as are hot than are fast, or those that were seen below when it
+ * was last looked at.
+ */
+static double missing(struct engine *e, uint64_t region)
+{
+	const struct terrace_summary *s = &e->book.summary[region];
+	uint32_t clean = s->fast > s->dirty ? (uint32_t)s->fast - s->dirty : 0, below = (uint32_t)s->packed + s->loose;
+	double more, seen = e->book.hot_below[region];
+
+	below -= clean < below ? clean : below;
+	if (!below)
+		return 0;
+	more = warmth_hot_estimate(&e->warmth, region) - s->fast;
+	if (more < seen)
+		more = seen;
+	return more < below ? more : below;
+}
+
+/* The best ones, best first, each region once. */
+struct candidates {
+	struct candidate best[EPOCH_LOOKS];
+	uint32_t nr;
+};
+
+static void add_candidate(struct candidates *c, uint64_t region, double score)
+{
+	uint32_t at;
+
+	if (score < 1 || (c->nr == EPOCH_LOOKS && score <= c->best[c->nr - 1].score))
+		return;
+	for (at = 0; at < c->nr; at++)
+		if (c->best[at].region == region)
+			return;
+	at = c->nr < EPOCH_LOOKS ? c->nr++ : c->nr - 1;
+	for (; at && c->best[at - 1].score < score; at--)
+		c->best[at] = c->best[at - 1];
+	c->best[at] = (struct candidate){ region, score };
+}
+
+/* Of the regions whose turn it is in this tick: however large the volume, each has its turn. */
+static void estimate_some(struct engine *e, struct candidates *c)
+{
+	uint64_t turn = e->warmth.kind == HEAT_LRU ? EPOCH_TURN_LRU : EPOCH_TURN;
+
+	if (turn > e->book.regions)
+		turn = e->book.regions;
+	for (uint64_t i = 0; i < turn; i++) {
+		add_candidate(c, e->epoch_hand, missing(e, e->epoch_hand));
+		e->epoch_hand = (e->epoch_hand + 1) % e->book.regions;
+	}
+}
+
+/*
+ * What was read slowly lately and is hot lies in regions that have more of it: known long before merges have told the
+ * estimates.  Some of the promotion cache in each tick.
+ */
+static void ask_cache(struct engine *e, struct candidates *c)
+{
+	static uint64_t region[EPOCH_TURN];
+	uint32_t turn = e->cache.count < EPOCH_TURN ? e->cache.count : EPOCH_TURN, nr = 0;
+
+	for (uint32_t i = 0; i < turn; i++) {
+		uint64_t block = e->cache.entries[e->epoch_entry++ % e->cache.count].block;
+
+		if (warmth_hot(&e->warmth, block))
+			region[nr++] = block / REGION_BLOCKS;
+	}
+	qsort(region, nr, sizeof(region[0]), by_number);
+	for (uint32_t i = 0, n; i < nr; i += n) {
+		for (n = 1; i + n < nr && region[i + n] == region[i];)
+			n++;
+		add_candidate(c, region[i], n);
+	}
+}
+
+/* False: no more can be ordered now. */
+static bool raise_region(struct engine *e, uint64_t region)
 {
 	static struct plan p;
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
 	struct warmth_region warm;
-	uint64_t region = prng_below(&e->prng, e->book.regions);
+	uint64_t room = room_left(e);
 
-	if (!e->senses || !epoch_moves(&e->epoch) || !governor_allows_up(&e->governor) ||
-	    !hear_skewed(e) || orders_busy(e, region) || !e->book.summary[region].packed)
-		return;
-	if (warmth_look(&e->warmth, region, false, &warm) < 0 ||
+	if (orders_busy(e, region) || warmth_look(&e->warmth, region, false, &warm) < 0 ||
 	    book_masks(e->port, region, &in.fast, &in.packed))
-		return;
+		return true;
 	in.hot = warm.hot;
-	upmask_build(&up, &in, (uint32_t)(room_left(e) < REGION_BLOCKS ? room_left(e) : REGION_BLOCKS));
+	tails_mask(e->banned, region, &in.banned);
+	upmask_build(&up, &in, (uint32_t)(room < REGION_BLOCKS ? room : REGION_BLOCKS));
+	e->book.hot_below[region] = (uint16_t)(up.promoted + up.refused);
 	if (up.refused)
 		e->watermark.demoting = true;
 	if (!up.promoted)
-		return;
+		return !up.refused;
 	p = (struct plan){
 		.region = region, .why = WHY_EPOCH, .mode = TERRACE_MOVE_RAISE, .up = up.up,
 		.fast = in.fast, .slow = in.packed, .goes_up = up.promoted,
 	};
 	estimate(&p);
-	orders_give(e, &p);
+	if (orders_give(e, &p))
+		return false;
+	e->book.hot_below[region] = (uint16_t)up.refused;
+	return !up.refused;
+}
+
+void promote_epoch(struct engine *e)
+{
+	struct candidates c = { .nr = 0 };
+
+	if (!e->senses || !epoch_moves(&e->epoch) || !governor_allows_up(&e->governor) || !hear_skewed(e))
+		return;
+	estimate_some(e, &c);
+	ask_cache(e, &c);
+	for (uint32_t i = 0; i < c.nr; i++)
+		if (!raise_region(e, c.best[i].region))
+			return;
 }

@@ -313,18 +313,23 @@ void warmth_settle(struct warmth *w)
 		w->errors += ralt_flush(w->ralt) != 0;
 }
 
-void warmth_estimate(struct warmth *w, struct region_view *view, uint32_t below)
+double warmth_hot_estimate(const struct warmth *w, uint64_t region)
 {
-	uint32_t popular = 0;
+	double hot = 0;
 
 	if (w->kind == HEAT_CLOCK)
-		popular = buckets_popular(&w->buckets, view->region);
-	else if (w->kind == HEAT_RALT)
-		popular = (uint32_t)(ralt_hot_estimate(w->ralt, view->region * REGION_BLOCKS,
-						       REGION_BLOCKS) + 0.5);
-	else
-		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
-			popular += warmth_hot(w, view->region * REGION_BLOCKS + i);
+		return buckets_popular(&w->buckets, region);
+	if (w->kind == HEAT_RALT)
+		return ralt_hot_estimate(w->ralt, region * REGION_BLOCKS, REGION_BLOCKS);
+	for (uint64_t i = 0; i < REGION_BLOCKS; i++)
+		hot += warmth_hot(w, region * REGION_BLOCKS + i);
+	return hot;
+}
+
+void warmth_estimate(struct warmth *w, struct region_view *view, uint32_t below)
+{
+	uint32_t popular = (uint32_t)(warmth_hot_estimate(w, view->region) + 0.5);
+
 	approximate_view(view, &w->tuning->buckets, popular > below ? popular - below : 0);
 }
 

@@ -77,6 +77,8 @@ bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat 
 /* What was passed on is to be seen by whole regions at once, not when the next accesses are written out. */
 void warmth_settle(struct warmth *w);
 
+/* About so many blocks of a region are hot, as cheaply as for warmth_estimate(). */
+double warmth_hot_estimate(const struct warmth *w, uint64_t region);
 /* Fills in what approximate MSC wants to know, in constant time where the source can.  @below: hot blocks that are not fast. */
 void warmth_estimate(struct warmth *w, struct region_view *view, uint32_t below);
 

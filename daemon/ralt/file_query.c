@@ -51,12 +51,12 @@ static double dead_part(const struct ralt *r, const struct ralt_run *run, uint64
 {
 	double dead = 0;
 
-	for (size_t i = 0; i < r->forget.count; i++) {
+	for (size_t i = forget_find(&r->forget, first); i < r->forget.count && r->forget.ranges[i].first < end; i++) {
 		const struct forget_range *f = &r->forget.ranges[i];
 		uint64_t from = f->first > first ? f->first : first;
 		uint64_t to = f->end < end ? f->end : end;
 
-		if (f->generation > run->footer.applied && from < to)
+		if (f->generation > run->footer.applied)
 			dead += run_hot_estimate(&run->index, from, to);
 	}
 	return dead;

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* First range that ends after @block. */
-static size_t find(const struct forget *f, uint64_t block)
+size_t forget_find(const struct forget *f, uint64_t block)
 {
 	size_t lo = 0, hi = f->count;
 
@@ -23,7 +22,7 @@ static size_t find(const struct forget *f, uint64_t block)
 
 uint32_t forget_generation(const struct forget *f, uint64_t block)
 {
-	size_t i = find(f, block);
+	size_t i = forget_find(f, block);
 
 	if (i < f->count && f->ranges[i].first <= block)
 		return f->ranges[i].generation;
@@ -49,7 +48,7 @@ int forget_add(struct forget *f, uint64_t first, uint64_t end, uint32_t generati
 	/* Splitting one range makes two more at worst. */
 	if (f->count + 2 > f->limit)
 		return -ENOSPC;
-	from = to = find(f, first);
+	from = to = forget_find(f, first);
 	if (from < f->count && f->ranges[from].first < first)
 		with[n++] = (struct forget_range){ f->ranges[from].first, first,
 						   f->ranges[from].generation };

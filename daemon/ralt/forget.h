@@ -41,6 +41,9 @@ int forget_add(struct forget *f, uint64_t first, uint64_t end, uint32_t generati
 /* The generation a block's records must have; 0 if it was never forgotten. */
 uint32_t forget_generation(const struct forget *f, uint64_t block);
 
+/* The first range that ends after @block; f->count: none does. */
+size_t forget_find(const struct forget *f, uint64_t block);
+
 /* Drops the ranges of generations up to @applied. */
 void forget_purge(struct forget *f, uint32_t applied);
 
