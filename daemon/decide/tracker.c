@@ -18,7 +18,7 @@ static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, tracker_tunables, clock_bits, 2, 1, TRACKER_MAX_BITS,
 		"bits of a clock value; the next access sets 2^bits - 1"),
 	TUNABLE(TUNABLE_DOUBLE, tracker_tunables, tracked_share, 0.2, 0.001, 1.0,
-		"share of the volume's blocks that is tracked (PrismDB: 10-20 %)"),
+		"share of the volume's blocks that is tracked (PrismDB: 10-20 %), at most as many as the fast tier has"),
 };
 TUNABLE_TABLE(tracker_tunable_table, "tracker", rows);
 

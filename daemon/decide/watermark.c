@@ -6,7 +6,7 @@
 
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, watermark_tunables, high, 0.98, 0.05, 0.999,
-		"fill of the fast tier at which demotion starts and above which writers slow down"),
+		"fill of the fast tier at which demotion starts; writers slow down by the module's janitor_high alone"),
 	TUNABLE(TUNABLE_DOUBLE, watermark_tunables, low, 0.95, 0.01, 0.998,
 		"fill down to which demotion goes on; below high"),
 };
@@ -33,8 +33,6 @@ struct watermark_verdict watermark_step(struct watermark *w,
 		w->demoting = false;
 	if (w->demoting)
 		v.demote_blocks = used_blocks - (uint64_t)low;
-	if (used > high)
-		v.throttle = used >= total ? 1.0 : (used - high) / (total - high);
 	if (used < high)
 		v.room_blocks = (uint64_t)(high - used);
 	return v;

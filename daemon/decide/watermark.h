@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Watermarks of the fast tier: when to demote and when to hold writers back.
+ * Watermarks of the fast tier: when to demote and how far.
  *
  * Demotion starts at the high mark (98 %) and goes on to the low one (95 %): the
- * gap keeps it from flickering.  Writers are throttled only above the high mark,
- * in proportion to how much of the last room is gone, so that room made by
- * demotion and room taken by writes meet before the tier is full.
+ * gap keeps it from flickering.  Writers are held back by the kernel, which does so above a
+ * mark of its own (janitor_high, 98 % as well) and only where shelves run short, too.
  */
 #ifndef DECIDE_WATERMARK_H
 #define DECIDE_WATERMARK_H
@@ -28,7 +27,6 @@ struct watermark {
 
 struct watermark_verdict {
 	uint64_t demote_blocks;	/* to get back to the low mark; 0 = leave it */
-	double throttle;	/* 0 = free, 1 = stopped */
 	uint64_t room_blocks;	/* promotions that fit without starting a demotion */
 };
 

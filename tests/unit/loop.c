@@ -516,6 +516,26 @@ static void a_clock_that_stands_in_is_small(void **state)
 	warmth_close(&w);
 }
 
+/* A share of the volume, but no more blocks than the fast tier has: what is pinned of them must leave it room. */
+static void a_clock_tracks_what_may_fit(void **state)
+{
+	static const struct { double share; uint64_t tracked; } want[] = { { 0.01, 10000 }, { 0.05, 50000 }, { 0.2, 100000 }, { 1, 100000 } };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct tuning tuning;
+		struct prng prng = { 1 };
+		struct warmth w;
+		struct warmth_config c = { .kind = HEAT_CLOCK, .blocks = 1000000, .fast_blocks = 100000, .tuning = &tuning };
+
+		tuning_defaults(&tuning);
+		tuning.tracker.tracked_share = want[i].share;
+		assert_int_equal(warmth_open(&w, &c, &prng), 0);
+		assert_int_equal(w.tracker.limit, want[i].tracked);
+		warmth_close(&w);
+	}
+}
+
 /* SIGHUP: new tunables hold at once, what sized the heat store stays. */
 static void retuning_takes_effect(void **state)
 {
@@ -1064,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
 		cmocka_unit_test(a_clock_that_stands_in_is_small),
+		cmocka_unit_test(a_clock_tracks_what_may_fit),
 		cmocka_unit_test(retuning_takes_effect),
 		cmocka_unit_test(discards_take_the_heat_away),
 		cmocka_unit_test(many_discards_cost_one_commit),

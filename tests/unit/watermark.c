@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Watermarks: demotion from 98 to 95 %, throttle only above 98 %, room for promotions. */
+/* Watermarks: demotion from 98 to 95 %, room for promotions. */
 #include "policy_lib.h"
 
 #include "decide/watermark.h"
@@ -18,20 +18,6 @@ static void demotes_from_98_down_to_95(void **state)
 	/* Below the low mark and up again: no flicker in between. */
 	assert_int_equal(watermark_step(&w, &t, 9600, 10000).demote_blocks, 0);
 	assert_int_equal(watermark_step(&w, &t, 9799, 10000).demote_blocks, 0);
-}
-
-/* 98 % free, 99 % half stopped, 100 % stopped. */
-static void throttles_only_above_98(void **state)
-{
-	struct watermark_tunables t;
-	struct watermark w = { false };
-
-	(void)state;
-	tunable_defaults(&watermark_tunable_table, &t);
-	assert_near(watermark_step(&w, &t, 9800, 10000).throttle, 0, 0);
-	assert_near(watermark_step(&w, &t, 9900, 10000).throttle, 0.5, 1e-9);
-	assert_near(watermark_step(&w, &t, 10000, 10000).throttle, 1, 0);
-	assert_near(watermark_step(&w, &t, 0, 0).throttle, 0, 0);
 }
 
 static void room_ends_at_the_high_mark(void **state)
@@ -66,7 +52,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(demotes_from_98_down_to_95),
-		cmocka_unit_test(throttles_only_above_98),
 		cmocka_unit_test(room_ends_at_the_high_mark),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
 	};
