@@ -301,6 +301,11 @@ static uint32_t own_bit(const char *key)
 	return 0;
 }
 
+bool config_own_rate(const struct settings *s, uint32_t tier)
+{
+	return s->own[tier] & own_bit("budget.bytes_per_second");
+}
+
 /* @key: "budget.X" */
 static const char *set_of_tier(struct settings *s, uint32_t tier, const char *key, const char *text)
 {

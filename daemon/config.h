@@ -99,6 +99,9 @@ int config_load(struct config *c, const char *path, config_error_fn error, void 
 /* What holds for a volume of this name; NULL: it is to be left alone. */
 const struct settings *config_of(const struct config *c, const char *name);
 
+/* Whether the bandwidth that moves may take on a tier was set for that tier alone. */
+bool config_own_rate(const struct settings *s, uint32_t tier);
+
 /* i < CONFIG_PROFILES: that of bit i. */
 const char *config_profile_name(uint32_t i);
 

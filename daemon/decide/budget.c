@@ -5,6 +5,8 @@
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, budget_tunables, bytes_per_second, 256e6, 0.0, 1e12,
 		"bandwidth that moves may take on a tier, reads and writes together; 0: no limit"),
+	TUNABLE(TUNABLE_DOUBLE, budget_tunables, net_bytes_per_second, 100e6, 0.0, 1e12,
+		"the same on a tier of class net, where that is less and bytes_per_second was not set for the tier itself; 0: as others"),
 	TUNABLE(TUNABLE_DOUBLE, budget_tunables, burst_seconds, 1.0, 0.01, 3600.0,
 		"how long a rest may be saved up"),
 	TUNABLE(TUNABLE_U32, budget_tunables, in_flight, 16, 1, 256,

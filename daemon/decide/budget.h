@@ -22,6 +22,7 @@
 
 struct budget_tunables {
 	double bytes_per_second;	/* 0: no limit */
+	double net_bytes_per_second;	/* who knows the class takes that instead: loop/limits.c */
 	double burst_seconds;
 	uint32_t in_flight;
 };

@@ -56,6 +56,7 @@ struct engine_config {
 	struct tuning tuning;
 	/* of each tier; those of `tuning` where none is given */
 	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
+	bool own_rate[TERRACE_MAX_RESULT_TIERS];	/* its bandwidth was set for that tier alone */
 	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
 	enum heat_kind heat;
 	enum choose_rule rule;

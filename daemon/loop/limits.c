@@ -53,8 +53,22 @@ bool limits_idle(const struct engine *e)
 	return e->idle.quiet_seconds > e->c.tuning.idle.idle_seconds;
 }
 
+/* A network is not all ours: its tiers have less, unless the administrator has said how much for that very tier. */
+static void limit_nets(struct engine *e)
+{
+	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
+		struct budget_tunables *b = &e->c.budget[t];
+
+		if (e->c.own_rate[t] || strcmp(e->state.tier[t].class, "net") || b->net_bytes_per_second <= 0)
+			continue;
+		if (b->bytes_per_second <= 0 || b->bytes_per_second > b->net_bytes_per_second)
+			b->bytes_per_second = b->net_bytes_per_second;
+	}
+}
+
 void limits_init(struct engine *e)
 {
+	limit_nets(e);
 	brake_init(&e->brake);
 	governor_init(&e->governor);
 	e->judged = e->state;
@@ -193,6 +207,7 @@ void limits_tick(struct engine *e)
 	if (e->sampling > (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS)
 		e->sampling = (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS;
 	e->boost = idle_step(&e->idle, &e->c.tuning.idle, ops - own, seconds);
+	limit_nets(e);		/* a tier may have come, or other limits */
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, share * e->boost);
 	pay_endurance(e, seconds);

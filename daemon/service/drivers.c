@@ -52,6 +52,8 @@ void driver_config(const struct service *s, const char *name, const char *direct
 		.log = from_engine,
 	};
 	memcpy(out->budget, settings->budget, sizeof(out->budget));
+	for (uint32_t t = 0; t < TERRACE_MAX_RESULT_TIERS; t++)
+		out->own_rate[t] = config_own_rate(settings, t);
 	memcpy(out->endurance, settings->endurance, sizeof(out->endurance));
 }
 

@@ -212,6 +212,7 @@ static struct json_object *tiers_json(const struct engine *e)
 		number(o, "io_errors", e->state.tier[t].io_errors);
 		if (e->failing_ns[t])
 			real(o, "seconds_since_io_error", (double)(e->now_ns - e->failing_ns[t]) * 1e-9);
+		real(o, "moves_may_take_bytes_per_second", e->c.budget[t].bytes_per_second);
 		number(o, "read_by_moves_bytes", e->stats.read_bytes[t]);
 		number(o, "written_by_moves_bytes", e->stats.written_bytes[t]);
 		if (e->c.endurance[t].drive_writes_per_day > 0) {

@@ -194,6 +194,20 @@ static void tiers_have_limits_of_their_own(void **state)
 	refuses("[policy]\ntier9.budget.in_flight = 5\n", "no policy is called 'tier9'");
 }
 
+/* What a network tier gets by its class gives way to what was said of that very tier, not to a key for all. */
+static void a_tiers_own_rate_is_known(void **state)
+{
+	(void)state;
+	accepts("[policy]\nbudget.bytes_per_second = 500e6\nbudget.net_bytes_per_second = 50e6\n"
+		"tier2.budget.in_flight = 3\ntier1.budget.bytes_per_second = 200e6\n[volume v]\ntier3.budget.bytes_per_second = 1e6\n");
+	assert_near(c.policy.budget[2].net_bytes_per_second, 50e6, 0);
+	assert_true(config_own_rate(&c.policy, 1));
+	assert_false(config_own_rate(&c.policy, 2));
+	assert_false(config_own_rate(&c.policy, 3));
+	assert_true(config_own_rate(config_of(&c, "v"), 1));
+	assert_true(config_own_rate(config_of(&c, "v"), 3));
+}
+
 /* Whatever stands before or behind it, in that section or another: a general key, of the same limit or of others. */
 static void a_tiers_own_limit_is_not_lost(void **state)
 {
@@ -267,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_volume_builds_on_the_policy),
 		cmocka_unit_test(tiers_have_limits_of_their_own),
 		cmocka_unit_test(a_tiers_own_limit_is_not_lost),
+		cmocka_unit_test(a_tiers_own_rate_is_known),
 		cmocka_unit_test(long_lines_are_refused_not_cut),
 		cmocka_unit_test(the_example_is_right),
 	};

@@ -70,6 +70,45 @@ static void bandwidth_of_further_tiers_is_kept(void **state)
 	sim_remove(s);
 }
 
+/* A tier of class net has a limit by its class, another one does not; but for what was said of it alone. */
+static void a_network_has_less_bandwidth(void **state)
+{
+	static const struct { const char *class; double net; bool own; double holds; } want[] = {
+		{ "net", 1e4, false, 1e4 }, { "hdd", 1e4, false, 0 }, { "net", 0, false, 0 }, { "net", 1e4, true, 0 },
+	};
+	double defaults, moved[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->slow_class = want[i].class;
+		s->c.tuning.idle.boost = 1;
+		defaults = s->c.budget[1].net_bytes_per_second;
+		s->c.budget[1].net_bytes_per_second = want[i].net;
+		s->c.own_rate[1] = want[i].own;
+		sim_open(s);
+		sim_hotspot(s, 40000, 4096, 0.8, 0.5);
+		moved[i] = (double)(s->e.stats.written_bytes[1] + s->e.stats.read_bytes[1]);
+		assert_near(s->e.c.budget[1].bytes_per_second, want[i].holds, 0);
+		assert_near(s->e.c.budget[0].bytes_per_second, 0, 0);
+		assert_int_equal(s->e.stats.held_by_budget > 0, want[i].holds > 0);
+		/* It holds after a reload as well, and gives way to one. */
+		engine_retune(&s->e, &s->c);
+		assert_int_equal(sim_tick(s), 0);
+		assert_near(s->e.c.budget[1].bytes_per_second, want[i].holds, 0);
+		s->c.own_rate[1] = true;
+		s->c.budget[1].bytes_per_second = 7e6;
+		engine_retune(&s->e, &s->c);
+		assert_int_equal(sim_tick(s), 0);
+		assert_near(s->e.c.budget[1].bytes_per_second, 7e6, 0);
+		sim_remove(s);
+	}
+	print_message("%.1f MB to and from a network, %.1f without its limit\n", moved[0] / 1e6, moved[2] / 1e6);
+	assert_near(defaults, 100e6, 0);
+	assert_true(moved[0] < 0.6 * moved[2]);
+}
+
 static void orders_in_flight_are_limited(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
@@ -657,6 +696,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_is_kept),
 		cmocka_unit_test(the_status_names_the_limit),
 		cmocka_unit_test(bandwidth_of_further_tiers_is_kept),
+		cmocka_unit_test(a_network_has_less_bandwidth),
 		cmocka_unit_test(orders_in_flight_are_limited),
 		cmocka_unit_test(endurance_ends_moves),
 		cmocka_unit_test(a_kill_gives_no_endurance_back),
