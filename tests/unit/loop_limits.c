@@ -481,6 +481,38 @@ static void uniform_reads_move_next_to_nothing(void **state)
 	sim_remove(s);
 }
 
+static bool sim_worn(struct health *health, uint32_t tier, struct port_wear *out)
+{
+	(void)health;
+	*out = (struct port_wear){ .percent_used = 101 };
+	return tier == 0;
+}
+
+/* What is written to a worn drive is dear: promotions that repaid before do not now, and stop. */
+static void promotions_to_a_worn_tier_do_not_repay(void **state)
+{
+	(void)state;
+	for (int worn = 0; worn < 2; worn++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		struct health health = { .wear = sim_worn };
+
+		if (worn)
+			s->port.health = &health;
+		s->slow_class = "qlc";
+		s->c.endurance[0].max_price = 1000;
+		s->c.tuning.governor.epoch_ops = 10000;
+		sim_open(s);
+		/* A hit saves 0.4 ms, and each block is hit twice or thrice an epoch; to write it takes 2 us, or 2 ms if it is dear. */
+		sim_hotspot(s, 60000, 4096, 0.95, 0);
+		print_message("%s: %llu promoted, stopped %llu times\n", worn ? "worn" : "healthy",
+			      (unsigned long long)s->v.promoted, (unsigned long long)s->e.governor.up.stops);
+		assert_true(s->v.promoted > 256);
+		assert_int_equal(s->e.governor.up.stops > 0, worn);
+		assert_int_equal(times(s->log, "promotions cost more than their hits saved") > 0, worn);
+		sim_remove(s);
+	}
+}
+
 /* Everything that is used is hot, and more than the fast tier holds, half writes: demotions stop and say why. */
 static void all_hot_stops_moves(void **state)
 {
@@ -711,6 +743,7 @@ int main(void)
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(idle_time_is_used),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
+		cmocka_unit_test(promotions_to_a_worn_tier_do_not_repay),
 		cmocka_unit_test(all_hot_stops_moves),
 		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
 		cmocka_unit_test(a_uniform_load_needs_no_slow_read_told),
