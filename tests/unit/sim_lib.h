@@ -54,6 +54,8 @@ struct sim {
 	const char *slow_class;
 	uint64_t asked[8];
 	uint32_t nr_asked, packed_odd, packed_even, plain_odd, plain_even;
+	bool answered[128];	/* a sample of the region has come, and no order since */
+	uint32_t packed_in_vain;	/* ... which said that it does not shrink, and was not heeded */
 	uint32_t submits, most_queued;
 	uint32_t clustered, warmed, unwarmed;	/* orders of several blocks in a cluster; see sim_see_warm() */
 	uint32_t scrubs, table_scrubs, most_scrubs;	/* of regions, of shelves; so many at once */
@@ -294,6 +296,8 @@ static int sim_gains(struct port *port, struct port_gain *out, uint32_t most)
 	for (uint32_t i = 0; i < n; i++) {
 		double gain = s->asked[i] % 2 ? 1 : 2;
 
+		if (s->asked[i] < 128)
+			s->answered[s->asked[i]] = true;
 		out[i] = (struct port_gain){ .region = s->asked[i], .lz4 = gain, .zstd_4 = gain, .zstd_16 = gain };
 	}
 	s->nr_asked = 0;
@@ -308,6 +312,10 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	struct upmask up, dead;
 	struct upmask_input in;
 
+	if (m->mode != TERRACE_MOVE_RAISE && m->region < 128) {
+		s->packed_in_vain += s->answered[m->region] && m->region % 2 && m->codec;
+		s->answered[m->region] = false;
+	}
 	if (m->mode != TERRACE_MOVE_RAISE && m->codec)
 		*(m->region % 2 ? &s->packed_odd : &s->packed_even) += 1;
 	else if (m->mode != TERRACE_MOVE_RAISE)
