@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The book of regions: what is known of each without asking, which have blocks on the
- * fast tier, when each was last used.  24 bytes a region and 4 more for those with fast blocks.
+ * fast tier, when each was last used.  28 bytes a region and 4 more for those with fast blocks: of a TiB 16 MiB at most,
+ * and nothing else in the loop grows with the volume (unit/loop).
  *
  * Summaries are estimates (uapi/terrace.h): a scan goes round them a bit each tick, and a region
  * is looked at anew after an order.  Before an order is built, the exact state is asked for.

@@ -520,6 +520,29 @@ static void a_clock_that_stands_in_is_small(void **state)
 	warmth_close(&w);
 }
 
+/* Of the sanitizer's allocator. */
+size_t __sanitizer_get_current_allocated_bytes(void);
+
+/* What terraced.md says that a volume takes for its size, with all its regions on the fast tier. */
+static void a_tebibyte_takes_16_mebibytes(void **state)
+{
+	uint64_t regions = (1ull << 40) / TERRACE_BLOCK_BYTES / REGION_BLOCKS;
+	size_t before = __sanitizer_get_current_allocated_bytes(), small, large;
+	struct book book;
+
+	(void)state;
+	assert_int_equal(book_init(&book, 1, true), 0);
+	small = __sanitizer_get_current_allocated_bytes() - before;
+	book_exit(&book);
+	assert_int_equal(__sanitizer_get_current_allocated_bytes(), before);
+	assert_int_equal(book_init(&book, regions, true), 0);
+	large = __sanitizer_get_current_allocated_bytes() - before;
+	print_message("%zu bytes, and %.1f for each region\n", small, (double)(large - small) / (double)(regions - 1));
+	assert_true(large - small <= 16 << 20);
+	assert_true(small <= 512 << 10);
+	book_exit(&book);
+}
+
 /* A share of the volume, but no more blocks than the fast tier has: what is pinned of them must leave it room. */
 static void a_clock_tracks_what_may_fit(void **state)
 {
@@ -1088,6 +1111,7 @@ int main(void)
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
 		cmocka_unit_test(a_clock_that_stands_in_is_small),
+		cmocka_unit_test(a_tebibyte_takes_16_mebibytes),
 		cmocka_unit_test(a_clock_tracks_what_may_fit),
 		cmocka_unit_test(retuning_takes_effect),
 		cmocka_unit_test(discards_take_the_heat_away),
