@@ -108,6 +108,15 @@ struct order {
 	struct plan plan;
 };
 
+/* A brake that hears what one tier takes to serve users: a sample, gathered until it is enough to judge by. */
+struct pedal {
+	struct brake brake;
+	uint64_t seen[TERRACE_HEAT_BUCKETS];	/* of the sense's counts */
+	double us;
+	uint64_t ops;
+	uint32_t ticks;
+};
+
 #define GAIN_WAITS	8u
 
 /* A choice that waits for a sample of its region. */
@@ -220,7 +229,11 @@ struct engine {
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
 	bool told_worn[TERRACE_MAX_RESULT_TIERS];
 	uint32_t told_critical[TERRACE_MAX_RESULT_TIERS];
-	struct brake brake;
+	struct brake brake;		/* by the mean of the volume, where a sense tells no more than that */
+	struct pedal pedal[TERRACE_HEAT_TIERS][2];	/* of each tier's reads and writes */
+	uint64_t timed_ns;		/* when such were last told */
+	double share;			/* of the budgets that brakes leave */
+	bool listens;			/* one of them: no order is to be given */
 	struct idle idle;
 	double boost;
 	struct climb climb;		/* of the pinning threshold */
@@ -335,6 +348,8 @@ bool hear_uniform(const struct engine *e);
 
 void limits_init(struct engine *e);
 void limits_tick(struct engine *e);
+/* Intervals in which a brake found users too slow. */
+uint64_t limits_braked(const struct engine *e);
 /* Nobody has used the volume for a while. */
 bool limits_idle(const struct engine *e);
 double limits_read_ns(const struct engine *e, uint32_t tier);

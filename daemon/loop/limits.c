@@ -2,12 +2,20 @@
 /*
  * What moves may do now: budgets under brake and boost, endurance, the governor's word.
  *
+ * Where the sense times users' requests there is a brake for each tier's reads and writes, and the slowest decides: the
+ * volume's mean says more about where they go than about who slows them down.  A hotspot that moves changes it tenfold, and
+ * hits that take ten times as long hardly show beside reads of a disk.  Without such a sense the mean is all there is.
+ *
  * Prices of I/O are those of the tier's class, from published figures: they weigh hits
  * against moves and need to be right only in order of magnitude.
  */
 #include <string.h>
 
 #include "loop/engine.h"
+
+#define PEDAL_TICKS	16	/* a tier with fewer requests than enough to judge by is not judged */
+#define BUCKET_SPREAD	1.5	/* a mean of powers of two may be so far off against another */
+#define TIMED_NS	10000000000ull	/* the sense tells times as long as it has done so this lately */
 
 static const struct price {
 	const char *class;
@@ -70,6 +78,10 @@ void limits_init(struct engine *e)
 {
 	limit_nets(e);
 	brake_init(&e->brake);
+	for (uint32_t t = 0; t < TERRACE_HEAT_TIERS; t++)
+		for (int op = 0; op < 2; op++)
+			brake_init(&e->pedal[t][op].brake);
+	e->share = 1;
 	governor_init(&e->governor);
 	e->judged = e->state;
 	e->boost = 1;
@@ -193,23 +205,95 @@ static void pay_endurance(struct engine *e, double seconds)
 	}
 }
 
+/* What the sense has counted since the last tick.  The middle of a bucket stands for all in it. */
+static uint64_t hear_times(struct pedal *p, const uint64_t *counts)
+{
+	uint64_t ops = 0;
+
+	for (uint32_t b = 0; b < TERRACE_HEAT_BUCKETS; b++) {
+		uint64_t more = counts[b] > p->seen[b] ? counts[b] - p->seen[b] : 0;
+
+		p->us += (double)more * 0.75 * (double)(1ull << b);
+		ops += more;
+		p->seen[b] = counts[b];
+	}
+	p->ops += ops;
+	return ops;
+}
+
+/* With orders under way times are gathered over some ticks; a pause of theirs is to be short. */
+static void step_pedal(struct pedal *p, const struct brake_tunables *t, bool moving)
+{
+	if (moving && p->ops < t->min_ops && ++p->ticks < PEDAL_TICKS)
+		return;
+	brake_step(&p->brake, t, p->ops ? p->us / (double)p->ops : 0, p->ops, moving);
+	p->us = 0;
+	p->ops = 0;
+	p->ticks = 0;
+}
+
+static void step_pedals(struct engine *e, bool moving)
+{
+	struct brake_tunables t = e->c.tuning.brake;
+	const struct sense *sense = e->port->sense;
+	uint64_t ops = 0;
+
+	t.tolerance = (1 + t.tolerance) * BUCKET_SPREAD - 1;
+	for (uint32_t tier = 0; sense && tier < TERRACE_HEAT_TIERS; tier++)
+		for (int op = 0; op < 2; op++)
+			ops += hear_times(&e->pedal[tier][op], sense->counts.latency[tier][op]);
+	if (ops)
+		e->timed_ns = e->now_ns;
+	for (uint32_t tier = 0; tier < TERRACE_HEAT_TIERS; tier++)
+		for (int op = 0; op < 2; op++)
+			step_pedal(&e->pedal[tier][op], &t, moving);
+}
+
+/* @us, @ops: the mean of the volume. */
+static void step_brakes(struct engine *e, double us, uint64_t ops)
+{
+	bool moving = e->under_way > 0, timed;
+
+	step_pedals(e, moving);
+	timed = e->timed_ns && e->now_ns - e->timed_ns < TIMED_NS;
+	/* What it takes without moves is learnt in any case. */
+	brake_step(&e->brake, &e->c.tuning.brake, us, timed && moving ? 0 : ops, moving);
+	e->share = timed ? 1 : e->brake.share;
+	e->listens = !timed && e->brake.listens;
+	for (uint32_t t = 0; timed && t < TERRACE_HEAT_TIERS; t++)
+		for (int op = 0; op < 2; op++) {
+			const struct brake *b = &e->pedal[t][op].brake;
+
+			e->share = b->share < e->share ? b->share : e->share;
+			e->listens |= b->listens;
+		}
+}
+
+uint64_t limits_braked(const struct engine *e)
+{
+	uint64_t n = e->brake.braked;
+
+	for (uint32_t t = 0; t < TERRACE_HEAT_TIERS; t++)
+		n += e->pedal[t][0].brake.braked + e->pedal[t][1].brake.braked;
+	return n;
+}
+
 void limits_tick(struct engine *e)
 {
 	double seconds = e->now_ns > e->last_ns ? (double)(e->now_ns - e->last_ns) * 1e-9 : 0;
 	uint64_t reads = e->state.reads - e->before.reads, writes = e->state.writes - e->before.writes;
 	uint64_t ops = reads + writes, busy = e->state.busy_ns - e->before.busy_ns;
 	uint64_t own = e->sampling < reads ? e->sampling : reads;
-	/* Samples are read like all else, but not by somebody who is disturbed. */
-	double share = brake_step(&e->brake, &e->c.tuning.brake,
-				  ops ? (double)busy / (double)ops / 1e3 : 0, ops - own, e->under_way > 0);
 
+	/* Samples are read like all else, but not by somebody who is disturbed. */
+	step_brakes(e, ops ? (double)busy / (double)ops / 1e3 : 0, ops - own);
 	e->sampling -= own;
 	if (e->sampling > (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS)
 		e->sampling = (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS;
 	e->boost = idle_step(&e->idle, &e->c.tuning.idle, ops - own, seconds);
 	limit_nets(e);		/* a tier may have come, or other limits */
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
-		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, share * e->boost);
+		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, e->share * e->boost);
 	pay_endurance(e, seconds);
 	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, e->state.fast_reads - e->before.fast_reads);
 	if (governor_step(&e->governor, &e->c.tuning.governor, ops) || is_lost(e))

@@ -87,7 +87,7 @@ static int refuse(struct engine *e, const char *why, uint64_t *count, int err)
 
 static const char *no_bandwidth(const struct engine *e)
 {
-	return e->brake.share < 1 || e->brake.listens ? "moves slow users down: the brake holds them back (brake.tolerance)" :
+	return e->share < 1 || e->listens ? "moves slow users down: the brake holds them back (brake.tolerance)" :
 				    "the bandwidth that moves may take is used up for now (budget.bytes_per_second)";
 }
 
@@ -145,7 +145,7 @@ static int afford(struct engine *e, const struct plan *p)
 		e->stats.held_by_room++;
 		return -EAGAIN;
 	}
-	if (e->brake.listens || others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p)))
+	if (e->listens || others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p)))
 		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
 	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {
 		budget_settle(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p), 0);

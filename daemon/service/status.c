@@ -92,9 +92,9 @@ static struct json_object *limits_json(const struct engine *e)
 	struct json_object *o = json_object_new_object();
 	const struct governor *g = &e->governor;
 
-	real(o, "brake_share", e->brake.share);
+	real(o, "brake_share", e->share);
 	real(o, "quiet_latency_us", e->brake.base_us);
-	number(o, "braked", e->brake.braked);
+	number(o, "braked", limits_braked(e));
 	real(o, "idle_boost", e->boost);
 	number(o, "held_by_budget", e->stats.held_by_budget);
 	number(o, "held_by_endurance", e->stats.held_by_endurance);
@@ -212,6 +212,10 @@ static struct json_object *tiers_json(const struct engine *e)
 		number(o, "io_errors", e->state.tier[t].io_errors);
 		if (e->failing_ns[t])
 			real(o, "seconds_since_io_error", (double)(e->now_ns - e->failing_ns[t]) * 1e-9);
+		if (e->timed_ns && t < TERRACE_HEAT_TIERS) {
+			real(o, "quiet_read_us", e->pedal[t][0].brake.base_us);
+			real(o, "quiet_write_us", e->pedal[t][1].brake.base_us);
+		}
 		real(o, "moves_may_take_bytes_per_second", e->c.budget[t].bytes_per_second);
 		number(o, "read_by_moves_bytes", e->stats.read_bytes[t]);
 		number(o, "written_by_moves_bytes", e->stats.written_bytes[t]);

@@ -437,6 +437,78 @@ static void the_brake_holds_moves_back(void **state)
 	}
 }
 
+/* A block that is fast, or is not. */
+static uint64_t one_that_is(struct sim *s, bool fast)
+{
+	uint64_t block;
+
+	do
+		block = prng_below(&s->prng, BLOCKS);
+	while ((s->v.place[block] != PLACE_PACKED) != fast);
+	return block;
+}
+
+/*
+ * Ticks until the fast tier is half empty, on a disk that is read with a share of 1 - @hits, from tick @from on of
+ * 1 - @later; hits take ten times as long while an order is under way, or not.
+ */
+static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, double hits, double later, uint64_t from, uint64_t *braked)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t ticks = 0;
+
+	s->delay = 1;
+	s->timed = timed;
+	s->hit_us = 100;
+	s->hit_moving_us = slowed ? 1000 : 100;
+	s->miss_us = 6600;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.idle.boost = 1;
+	s->c.tuning.watermark.high = 0.5;
+	s->c.tuning.watermark.low = 0.1;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = 4e5, .burst_seconds = 0.5, .in_flight = 4 };
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_open(s);
+	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
+		for (int i = 0; i < 64; i++)
+			sim_access(s, one_that_is(s, i < 64 * (ticks < from ? hits : later)), false);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*braked = limits_braked(&s->e);
+	sim_remove(s);
+	return ticks;
+}
+
+/* Two thirds are hits: that they take ten times as long makes the mean of all 1.3 times what it was. */
+static void the_brake_hears_each_tier(void **state)
+{
+	uint64_t braked, held, free = ticks_of_mixed_reads(true, false, 0.67, 0.67, 0, &braked);
+
+	(void)state;
+	assert_int_equal(braked, 0);
+	held = ticks_of_mixed_reads(true, true, 0.67, 0.67, 0, &braked);
+	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
+		      (unsigned long long)braked);
+	assert_true(braked > 5);
+	assert_true(held > 2 * free);
+}
+
+/* Hits become misses: the mean is four times what it was and more, each tier serves as before. */
+static void a_hotspot_that_moves_is_no_reason_to_brake(void **state)
+{
+	uint64_t braked, ticks = ticks_of_mixed_reads(true, false, 0.95, 0.05, 40, &braked);
+
+	(void)state;
+	print_message("%llu ticks, braked %llu times\n", (unsigned long long)ticks, (unsigned long long)braked);
+	assert_true(ticks > 60);
+	assert_int_equal(braked, 0);
+	/* The mean alone would have it so. */
+	ticks_of_mixed_reads(false, false, 0.95, 0.05, 40, &braked);
+	assert_true(braked > 0);
+}
+
 /* Nobody is about: what is to be moved goes faster, by idle.boost. */
 static void idle_time_is_used(void **state)
 {
@@ -741,6 +813,8 @@ int main(void)
 		cmocka_unit_test(the_drives_own_count_ends_moves),
 		cmocka_unit_test(the_drives_count_outlives_a_kill),
 		cmocka_unit_test(the_brake_holds_moves_back),
+		cmocka_unit_test(the_brake_hears_each_tier),
+		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
 		cmocka_unit_test(idle_time_is_used),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(promotions_to_a_worn_tier_do_not_repay),

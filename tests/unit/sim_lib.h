@@ -31,6 +31,9 @@ struct sim {
 	uint32_t queued, delay, waited;
 	struct port_access heard[SIM_HEARD];
 	uint32_t nr_heard;
+	struct sense sense;	/* its counts of latency, where `timed` */
+	bool timed;
+	double hit_us, hit_moving_us, miss_us;	/* ... by where a read is served, and by whether orders are under way */
 	double busy_ns, slow_ns;	/* latency of the foreground, and when orders are under way */
 
 	int submit_error;	/* the next submits fail with it */
@@ -492,13 +495,28 @@ static inline void sim_open(struct sim *s)
 	assert_int_equal(engine_open(&s->e, &s->c, &s->port, s->now_ns), 0);
 }
 
+static inline void sim_time(struct sim *s, bool fast)
+{
+	double us = !fast ? s->miss_us : s->queued ? s->hit_moving_us : s->hit_us;
+	uint32_t bucket = 0;
+
+	s->busy_ns += us * 1e3;
+	while (bucket < TERRACE_HEAT_BUCKETS - 1 && us > (double)(1ull << bucket))
+		bucket++;
+	s->sense.counts.latency[!fast][0][bucket] += s->timed;
+	s->port.sense = &s->sense;
+}
+
 static inline void sim_access(struct sim *s, uint64_t block, bool write)
 {
 	bool fast = write ? volume_write(&s->v, block) : volume_read(&s->v, block);
 
 	if (write)
 		tails_cut(&s->marks, block, 1);
-	s->busy_ns += s->queued ? s->slow_ns : 100e3;
+	if (s->miss_us > 0)
+		sim_time(s, fast);
+	else
+		s->busy_ns += s->queued ? s->slow_ns : 100e3;
 	if (s->nr_heard < SIM_HEARD)
 		s->heard[s->nr_heard++] = (struct port_access){
 			.block = block, .count = 1, .op = write ? PORT_WRITE : PORT_READ,
