@@ -9,15 +9,6 @@
 #define BLOCKS	(64 * 1024)
 #define FAST	(8 * 1024)
 
-/* Hit rate of the next @ops reads. */
-static double hit_rate(struct sim *s, uint64_t ops, uint64_t hot)
-{
-	uint64_t reads = s->v.reads, hits = s->v.fast_hits;
-
-	sim_hotspot(s, ops, hot, 0.95, 0);
-	return (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
-}
-
 /* 4096 hot blocks of 8192 fast ones get 95 %: most of that is served fast in the end. */
 static void hot_blocks_come_up(void **state)
 {
@@ -26,7 +17,7 @@ static void hot_blocks_come_up(void **state)
 	(void)state;
 	sim_open(s);
 	sim_hotspot(s, 60000, 4096, 0.95, 0);
-	assert_true(hit_rate(s, 10000, 4096) > 0.85);
+	assert_true(sim_hit_rate(s, 10000, 4096) > 0.85);
 	assert_true(s->e.stats.promoted_by_flush > 3000);
 	assert_int_equal(s->e.stats.failed, 0);
 	assert_true(s->e.stats.flushes > 0);
@@ -74,7 +65,7 @@ static void masks_tell_slow_reads(void **state)
 	s->tells_where = false;
 	sim_open(s);
 	sim_hotspot(s, 60000, 4096, 0.95, 0);
-	assert_true(hit_rate(s, 10000, 4096) > 0.85);
+	assert_true(sim_hit_rate(s, 10000, 4096) > 0.85);
 	sim_remove(s);
 }
 
@@ -90,7 +81,7 @@ static void room_is_made_and_hot_blocks_stay(void **state)
 	assert_true((double)s->v.overflowed < 60000 * 0.05);
 	assert_true(s->e.stats.demoted > 1000);
 	assert_true(s->e.stats.retained > 500);
-	assert_true(hit_rate(s, 10000, 2048) > 0.8);
+	assert_true(sim_hit_rate(s, 10000, 2048) > 0.8);
 	assert_true(s->claimed);
 	sim_remove(s);
 }
@@ -160,184 +151,6 @@ static void a_merge_promotes_what_it_meets(void **state)
 	}
 	assert_true(s->e.stats.promoted_by_compaction > 0);
 	sim_remove(s);
-}
-
-/* Of the hot regions, the share of blocks that is fast. */
-static double come_up(const struct sim *s, uint64_t stride, uint64_t nr)
-{
-	uint64_t fast = 0;
-
-	for (uint64_t r = 0; r < nr; r++)
-		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
-			fast += s->v.place[r * stride * REGION_BLOCKS + i] != PLACE_PACKED;
-	return (double)fast / (double)(nr * REGION_BLOCKS);
-}
-
-/*
- * Slow-read blocks are never enough to go up by themselves.  An epoch finds the 16 hot regions among 4096, one of
- * them loose, before it is over: by what was read slowly, and with a clock even if none of that is told, by its buckets.  In
- * the rest after it nothing is looked for.
- */
-static void epochs_find_the_hot_regions(void **state)
-{
-	(void)state;
-	for (int heat = HEAT_RALT; heat <= HEAT_CLOCK; heat++) {
-		struct sim *s = sim_create(4096 * REGION_BLOCKS, 2 * FAST);
-		uint64_t orders[EPOCH_STATES] = { 0 }, before;
-		double at_the_end = 0;
-
-		s->c.heat = (enum heat_kind)heat;
-		s->c.cache_blocks = 4096;
-		s->c.tuning.flush.run_blocks = 4096;
-		s->c.tuning.flush.hot_fraction = 1;
-		s->c.tuning.admit.fill = 0;
-		s->c.tuning.epoch.min_epoch_ops = 20000;
-		s->c.tuning.governor.epoch_ops = 1000000000;
-		s->loose[0] = REGION_BLOCKS;
-		sim_open(s);
-		for (int i = 0; i < 200000; i++) {
-			enum epoch_state now = s->e.epoch.state;
-
-			if (i % 8)
-				sim_access(s, prng_below(&s->prng, 16) * 256 * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), false);
-			else
-				sim_access(s, prng_below(&s->prng, s->v.blocks), false);
-			if (heat == HEAT_CLOCK)
-				s->heard[s->nr_heard - 1].where = PORT_FAST;
-			if (i % 64 != 63)
-				continue;
-			before = s->e.stats.orders[WHY_EPOCH];
-			assert_int_equal(sim_tick(s), 0);
-			orders[s->e.epoch.state] += s->e.stats.orders[WHY_EPOCH] - before;
-			if (now == EPOCH_RUN && s->e.epoch.state == EPOCH_MONITOR && s->e.epoch.epochs_run == 1)
-				at_the_end = come_up(s, 256, 16);
-		}
-		print_message("%s: %.3f came up in an epoch; orders in it %llu, in the rest %llu; %llu blocks\n",
-			      heat_kind_name(heat), at_the_end, (unsigned long long)orders[EPOCH_RUN],
-			      (unsigned long long)orders[EPOCH_COOL], (unsigned long long)s->e.stats.promoted_by_epoch);
-		assert_int_equal(s->e.stats.promoted_by_flush, 0);
-		assert_true(s->e.stats.promoted_by_epoch > 0);
-		assert_true(at_the_end > 0.8);
-		assert_true(orders[EPOCH_RUN] >= 16);
-		assert_int_equal(orders[EPOCH_COOL], 0);
-		assert_int_equal(s->e.epoch.state, EPOCH_COOL);
-		sim_remove(s);
-	}
-}
-
-/* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
-static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
-{
-	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
-	uint64_t raised;
-
-	s->c.heat = HEAT_CLOCK;
-	s->c.cache_blocks = 4096;
-	s->c.tuning.flush.run_blocks = 4096;
-	s->c.tuning.flush.hot_fraction = 1;
-	s->c.tuning.admit.fill = 0;
-	s->c.tuning.governor.epoch_ops = 1000000000;
-	s->c.tuning.epoch.min_gain = min_gain;
-	if (tunable)
-		assert_null(tuning_set(&s->c.tuning, "epoch", tunable, value));
-	sim_open(s);
-	for (int i = 0; i < 80000; i++) {
-		uint64_t region = i % 8 ? prng_below(&s->prng, 16) * 64 + (i >= 50000) : prng_below(&s->prng, 1024);
-
-		sim_access(s, region * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), prng_unit(&s->prng) < 0.1);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	raised = s->e.stats.promoted_by_epoch;
-	sim_remove(s);
-	return raised;
-}
-
-static void each_tunable_of_epochs_changes_the_outcome(void **state)
-{
-	static const struct {
-		const char *tunable, *value;
-		bool more, once;	/* one epoch, whatever it gains: else the next one has what its measurement would */
-	} cases[] = {
-		{ "epoch_ops", "100000000", false, false }, { "cool_down_ops", "0", true, false },
-		{ "reference_blocks", "100000", false, false }, { "min_epoch_ops", "1000000", false, false },
-		{ "monitor_share", "1", true, true }, { "min_gain", "1", false, false },
-		{ "read_share", "0.95", false, false }, { "slow_share", "1", false, false },
-	};
-	uint64_t usually[2] = { raised_in_epochs(NULL, NULL, 0.01), raised_in_epochs(NULL, NULL, 1) };
-
-	(void)state;
-	print_message("usually %llu blocks, in one epoch %llu\n", (unsigned long long)usually[0], (unsigned long long)usually[1]);
-	assert_int_equal(sizeof(cases) / sizeof(cases[0]), epoch_tunable_table.count);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t usual = usually[cases[i].once];
-		uint64_t raised = raised_in_epochs(cases[i].tunable, cases[i].value, cases[i].once ? 1 : 0.01);
-
-		print_message("%s = %s: %llu\n", cases[i].tunable, cases[i].value, (unsigned long long)raised);
-		if (cases[i].more)
-			assert_true((double)raised > 1.1 * (double)usual);
-		else
-			assert_true((double)raised < 0.9 * (double)usual);
-	}
-}
-
-/* Where a search of 20 periods has come to. */
-static double climbed_above(uint64_t seed, double from, double min, double *hits)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-	double reached;
-
-	s->prng.state = seed;
-	s->c.heat = HEAT_CLOCK;
-	s->c.tuning.mapper.pinning_threshold = from;
-	s->c.tuning.climb.min = min;
-	s->c.tuning.governor.epoch_ops = 10000;
-	s->c.tuning.governor.min_moved = 1e9;
-	sim_open(s);
-	sim_hotspot(s, 200000, 4096, 0.9, 0.3);
-	*hits = hit_rate(s, 20000, 4096);
-	reached = s->e.c.tuning.mapper.pinning_threshold;
-	sim_remove(s);
-	return reached;
-}
-
-static double climbed(uint64_t seed, double from, double *hits)
-{
-	return climbed_above(seed, from, 0.1, hits);
-}
-
-/*
- * The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits: whatever the seed.
- * Epochs of 10,000 operations are so short that chance moves a hit rate by half a point.
- */
-static void the_pinning_threshold_climbs(void **state)
-{
-	double fixed, hits, lowest = 1, sum = 0;
-
-	(void)state;
-	/* Below climb.min it is fixed. */
-	assert_near(climbed(42, 0.05, &fixed), 0.05, 1e-9);
-	for (uint64_t seed = 42; seed < 62; seed++) {
-		double reached = climbed(seed, 0.1, &hits);
-
-		lowest = reached < lowest ? reached : lowest;
-		sum += hits / 20;
-	}
-	print_message("lowest threshold %.3f; hit rate %.3f, fixed %.3f\n", lowest, sum, fixed);
-	assert_true(lowest > 0.2);
-	assert_true(sum > fixed + 0.02);
-}
-
-/* From the same start: below the lowest value it is fixed, else it climbs and more is served fast. */
-static void climb_min_changes_the_outcome(void **state)
-{
-	double fixed, hits;
-
-	(void)state;
-	assert_near(climbed_above(42, 0.05, 0.1, &fixed), 0.05, 1e-9);
-	assert_true(climbed_above(42, 0.05, 0.01, &hits) > 0.1);
-	print_message("hit rate %.3f, fixed %.3f\n", hits, fixed);
-	assert_true(hits > fixed + 0.01);
 }
 
 /* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */
@@ -621,222 +434,6 @@ static void each_setting_changes_the_outcome(void **state)
 	sim_remove(s);
 }
 
-/* Heat of a discarded range is not the heat of what is written there next. */
-static void discards_take_the_heat_away(void **state)
-{
-	(void)state;
-	for (int heat = 0; heat < HEAT_KINDS; heat++) {
-		struct sim *s = sim_create(BLOCKS / 4, FAST / 4);
-
-		s->c.heat = (enum heat_kind)heat;
-		sim_open(s);
-		for (int i = 0; i < 20000; i++) {
-			sim_access(s, (uint64_t)i % 512, false);
-			if (i % 64 == 63)
-				assert_int_equal(sim_tick(s), 0);
-		}
-		assert_true(warmth_hot(&s->e.warmth, 100));
-		s->heard[s->nr_heard++] = (struct port_access){ .block = 0, .count = 512, .op = PORT_DISCARD };
-		assert_int_equal(sim_tick(s), 0);
-		for (uint64_t b = 0; b < 512; b++)
-			assert_false(warmth_hot(&s->e.warmth, b));
-		sim_remove(s);
-	}
-}
-
-/*
- * Thousands of discards in a tick are made durable together, and the list of them never has to be emptied at once:
- * each commit is two fsyncs, and a merge of everything takes minutes where there is much.
- */
-static void many_discards_cost_one_commit(void **state)
-{
-	struct sim *s = sim_create(4096 * 1024, FAST);
-	uint32_t generation;
-	double hot = 0;
-
-	(void)state;
-	sim_open(s);
-	for (int i = 0; i < 40000; i++) {
-		sim_access(s, (uint64_t)(i % 2000) * 2048 + 5, false);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	for (uint64_t i = 0; i < 2000; i++)
-		hot += warmth_hot(&s->e.warmth, i * 2048 + 5);
-	assert_true(hot > 1500);
-	for (uint64_t round = 0; round < 3; round++) {
-		for (uint64_t i = 0; i < 2000; i++)
-			s->heard[s->nr_heard++] = (struct port_access){
-				.block = i * 2048 + round % 2 * 600, .count = 512 - round, .op = PORT_DISCARD,
-			};
-		generation = ralt_generation(s->e.warmth.ralt);
-		assert_int_equal(sim_tick(s), 0);
-		assert_int_equal(ralt_generation(s->e.warmth.ralt), generation + 1);
-		for (int i = 0; i < 30; i++)
-			assert_int_equal(sim_tick(s), 0);
-		assert_int_equal(s->e.nr_cold, 0);
-	}
-	for (uint64_t i = 0; i < 2000; i++)
-		assert_false(warmth_hot(&s->e.warmth, i * 2048 + 5));
-	assert_int_equal(s->e.stats.heat_left, 0);
-	sim_remove(s);
-}
-
-/* Pieces of a long one are one; where there is room those of cold blocks are remembered as well: they may have been used once. */
-static void pieces_of_a_discard_are_one(void **state)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-	struct ralt_stats st;
-
-	(void)state;
-	sim_open(s);
-	assert_int_equal(sim_tick(s), 0);
-	for (uint64_t b = 0; b < 4096; b += 8)
-		s->heard[s->nr_heard++] = (struct port_access){ .block = b, .count = 8, .op = PORT_DISCARD };
-	for (uint64_t b = 8192; b < 16384; b += 64)
-		s->heard[s->nr_heard++] = (struct port_access){ .block = b, .count = 8, .op = PORT_DISCARD };
-	assert_int_equal(sim_tick(s), 0);
-	ralt_stats(s->e.warmth.ralt, &st);
-	assert_int_equal(st.forgotten_ranges, 1 + 128);
-	sim_remove(s);
-}
-
-static void discard(struct sim *s, uint64_t block, uint64_t nr)
-{
-	assert_true(s->nr_heard < SIM_HEARD);
-	s->heard[s->nr_heard++] = (struct port_access){ .block = block, .count = (uint32_t)nr, .op = PORT_DISCARD };
-}
-
-/* Files of 1 to 15 blocks were hot and are deleted; what is written there once is not hot, and does not stay for it. */
-static void short_discards_take_the_heat_away(void **state)
-{
-	(void)state;
-	for (int heat = 0; heat < HEAT_KINDS; heat++) {
-		struct sim *s = sim_create(BLOCKS, FAST);
-		uint32_t was = 0, still = 0;
-
-		s->c.heat = (enum heat_kind)heat;
-		sim_open(s);
-		for (int i = 0; i < 40000; i++) {
-			sim_access(s, prng_below(&s->prng, 120) * 16 + prng_below(&s->prng, 15), false);
-			if (i % 64 == 63)
-				assert_int_equal(sim_tick(s), 0);
-		}
-		for (uint64_t b = 0; b < 120 * 16; b++)
-			was += warmth_hot(&s->e.warmth, b);
-		for (uint64_t file = 0; file < 120; file++)
-			discard(s, file * 16, 1 + file % 15);
-		for (int i = 0; i < 20; i++)
-			assert_int_equal(sim_tick(s), 0);
-		for (uint64_t b = 0; b < 120 * 16; b++) {
-			if (b % 16 >= 1 + b / 16 % 15)
-				continue;
-			still += warmth_hot(&s->e.warmth, b);
-			sim_access(s, b, true);
-			assert_int_equal(sim_tick(s), 0);
-			/* Clock and list may keep what was used once. */
-			still += heat == HEAT_RALT && warmth_hot(&s->e.warmth, b);
-		}
-		print_message("%s: %u of 1800 hot, %u still\n", heat_kind_name(heat), was, still);
-		assert_true(was > 1000);
-		assert_int_equal(still, 0);
-		assert_int_equal(s->e.stats.heat_left, 0);
-		sim_remove(s);
-	}
-}
-
-/* Thousands of them at once, and among them many more of blocks that nobody used: for these there is no room to waste. */
-static void many_short_discards_take_the_heat_away(void **state)
-{
-	struct sim *s = sim_create(4096 * 1024, FAST);
-	uint32_t was = 0, still = 0;
-
-	(void)state;
-	sim_open(s);
-	for (int i = 0; i < 80000; i++) {
-		sim_access(s, (uint64_t)(i % 4000) * 1024 + 5, false);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	for (uint64_t i = 0; i < 4000; i++)
-		was += warmth_hot(&s->e.warmth, i * 1024 + 5);
-	for (uint64_t i = 0; i < 4000; i++) {
-		for (uint64_t k = 1; k <= 12; k++)
-			discard(s, i * 1024 + k % 12 * 64, 8);
-		if (i % 500 == 499)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	for (int i = 0; i < 400; i++)
-		assert_int_equal(sim_tick(s), 0);
-	for (uint64_t i = 0; i < 4000; i++)
-		still += warmth_hot(&s->e.warmth, i * 1024 + 5);
-	print_message("%u of 4000 hot, %u still, %llu left\n", was, still, (unsigned long long)s->e.stats.heat_left);
-	assert_true(was > 3000);
-	assert_int_equal(still, 0);
-	assert_int_equal(s->e.nr_cold, 0);
-	assert_int_equal(s->e.stats.heat_left, 0);
-	sim_remove(s);
-}
-
-/* A large one costs a clock or a list so much a tick, and all of it is done in the end; what is used behind it is not lost. */
-static void all_of_a_large_discard_is_forgotten(void **state)
-{
-	(void)state;
-	for (int heat = HEAT_CLOCK; heat <= HEAT_LRU; heat++) {
-		struct sim *s = sim_create(2048 * 1024, FAST);
-		uint32_t was = 0, still = 0;
-
-		s->c.heat = (enum heat_kind)heat;
-		sim_open(s);
-		for (int i = 0; i < 40000; i++) {
-			sim_access(s, (uint64_t)(i % 2000) * 1024 + 5, false);
-			if (i % 64 == 63)
-				assert_int_equal(sim_tick(s), 0);
-		}
-		for (uint64_t i = 0; i < 2000; i++)
-			was += warmth_hot(&s->e.warmth, i * 1024 + 5);
-		discard(s, 0, 2000 * 1024);
-		assert_int_equal(sim_tick(s), 0);
-		assert_int_equal(s->e.nr_cold, 1);
-		for (int i = 0; i < 10; i++)
-			assert_int_equal(sim_tick(s), 0);
-		for (uint64_t i = 0; i < 2000; i++)
-			still += warmth_hot(&s->e.warmth, i * 1024 + 5);
-		print_message("%s: %u of 2000 hot, %u still\n", heat_kind_name(heat), was, still);
-		assert_true(was > 1000);
-		assert_int_equal(still, 0);
-		assert_int_equal(s->e.nr_cold, 0);
-		sim_remove(s);
-	}
-}
-
-/* Told and not yet forgotten when the daemon stops: done on the way out. */
-static void a_stop_forgets_what_was_discarded(void **state)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-
-	(void)state;
-	sim_open(s);
-	for (int i = 0; i < 20000; i++) {
-		sim_access(s, (uint64_t)i % 512, false);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	for (uint64_t b = 0; b < 512; b += 256) {
-		assert_true(warmth_hot(&s->e.warmth, b + 100));
-		discard(s, b, 256);
-		assert_int_equal(sim_tick(s), 0);
-	}
-	assert_int_equal(s->e.nr_cold, 1);
-	engine_close(&s->e);
-	sim_open(s);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(sim_tick(s), 0);
-	for (uint64_t b = 0; b < 512; b++)
-		assert_false(warmth_hot(&s->e.warmth, b));
-	sim_remove(s);
-}
-
 /* A state directory that takes no more bytes: told once, and moves go on. */
 static void a_full_state_directory_costs_no_moves(void **state)
 {
@@ -1100,10 +697,6 @@ int main(void)
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),
 		cmocka_unit_test(slow_reads_are_thinned_for_heat),
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
-		cmocka_unit_test(epochs_find_the_hot_regions),
-		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
-		cmocka_unit_test(the_pinning_threshold_climbs),
-		cmocka_unit_test(climb_min_changes_the_outcome),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
 		cmocka_unit_test(a_held_order_is_sampled_once),
 		cmocka_unit_test(the_warmest_come_first),
@@ -1114,13 +707,6 @@ int main(void)
 		cmocka_unit_test(a_tebibyte_takes_16_mebibytes),
 		cmocka_unit_test(a_clock_tracks_what_may_fit),
 		cmocka_unit_test(retuning_takes_effect),
-		cmocka_unit_test(discards_take_the_heat_away),
-		cmocka_unit_test(many_discards_cost_one_commit),
-		cmocka_unit_test(pieces_of_a_discard_are_one),
-		cmocka_unit_test(short_discards_take_the_heat_away),
-		cmocka_unit_test(many_short_discards_take_the_heat_away),
-		cmocka_unit_test(all_of_a_large_discard_is_forgotten),
-		cmocka_unit_test(a_stop_forgets_what_was_discarded),
 		cmocka_unit_test(a_full_state_directory_costs_no_moves),
 		cmocka_unit_test(a_read_only_state_directory_costs_no_moves),
 		cmocka_unit_test(a_clock_that_jumps_does_no_harm),

@@ -555,6 +555,15 @@ static inline void sim_hotspot(struct sim *s, uint64_t ops, uint64_t hot, double
 	}
 }
 
+/* Hit rate of the next @ops reads. */
+static inline double sim_hit_rate(struct sim *s, uint64_t ops, uint64_t hot)
+{
+	uint64_t reads = s->v.reads, hits = s->v.fast_hits;
+
+	sim_hotspot(s, ops, hot, 0.95, 0);
+	return (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
+}
+
 static inline void sim_remove(struct sim *s)
 {
 	char command[128];

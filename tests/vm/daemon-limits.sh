@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terraced works within little: two volumes in one process, as an I/O flusher, with a tenth of a CPU.
 # vm: mode=functional cpus=1 memory=2G timeout=300 build=daemon,orders
-# shellcheck disable=SC2119,SC2154
+# shellcheck disable=SC2034,SC2086,SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
@@ -52,7 +52,7 @@ check_eq "volumes in the status" "$(grep -c '"name": "\(vol\|two\)"' /dev/shm/st
 pass "two volumes"
 
 # ---- the kernel does not let it wait for itself: PF_MEMALLOC_NOIO, PF_LOCAL_THROTTLE ----
-for stat in /proc/$daemon/task/*/stat; do
+for stat in /proc/"$daemon"/task/*/stat; do
 	read -ra word < <(sed 's/.*) //' "$stat")
 	[ $((word[6] & 0x180000)) = $((0x180000)) ] || die "$stat: flags ${word[6]}: no I/O flusher"
 done

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The daemon's loop on a simulated volume: users who are slowed down slow moves down, and nobody about speeds them up. */
+#include "sim_lib.h"
+
+#define BLOCKS	(64 * 1024)
+#define FAST	(8 * 1024)
+
+/* Ticks until the fast tier is half empty, where users wait for @slow_ns whenever an order is under way. */
+static uint64_t ticks_for_room(double slow_ns, double rate, double *base, uint64_t *braked)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t ticks = 0;
+
+	s->delay = 1;
+	s->slow_ns = slow_ns;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.idle.boost = 1;
+	s->c.tuning.watermark.high = 0.5;
+	s->c.tuning.watermark.low = 0.1;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = rate, .burst_seconds = 0.5, .in_flight = 4 };
+	/* Full from the first tick on: there is always something to move. */
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_open(s);
+	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
+		for (int i = 0; i < 64; i++)
+			sim_access(s, prng_below(&s->prng, BLOCKS), false);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*base = s->e.brake.base_us;
+	*braked = s->e.brake.braked;
+	sim_remove(s);
+	return ticks;
+}
+
+/* Moves that slow the users down tenfold are slowed down themselves, whether bandwidth has a limit or not. */
+static void the_brake_holds_moves_back(void **state)
+{
+	(void)state;
+	for (int limited = 0; limited < 2; limited++) {
+		double base, rate = limited ? 1e6 : 0;
+		uint64_t braked, held, free = ticks_for_room(100e3, rate, &base, &braked);
+
+		assert_int_equal(braked, 0);
+		held = ticks_for_room(1e6, rate, &base, &braked);
+		print_message("%s: %llu ticks, %llu under the brake (%llu times, base %.0f us)\n",
+			      limited ? "1 MB a second" : "no limit", (unsigned long long)free, (unsigned long long)held,
+			      (unsigned long long)braked, base);
+		/* Learnt although there was always something to move. */
+		assert_near(base, 100, 1);
+		assert_true(braked > 5);
+		assert_true(held > 2 * free);
+		assert_true(held < 5000);
+	}
+}
+
+/* A block that is fast, or is not. */
+static uint64_t one_that_is(struct sim *s, bool fast)
+{
+	uint64_t block;
+
+	do
+		block = prng_below(&s->prng, BLOCKS);
+	while ((s->v.place[block] != PLACE_PACKED) != fast);
+	return block;
+}
+
+/*
+ * Ticks until the fast tier is half empty, on a disk that is read with a share of 1 - @hits, from tick @from on of
+ * 1 - @later; hits take ten times as long while an order is under way, or not.
+ */
+static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, double hits, double later, uint64_t from, uint64_t *braked)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t ticks = 0;
+
+	s->delay = 1;
+	s->timed = timed;
+	s->hit_us = 100;
+	s->hit_moving_us = slowed ? 1000 : 100;
+	s->miss_us = 6600;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.idle.boost = 1;
+	s->c.tuning.watermark.high = 0.5;
+	s->c.tuning.watermark.low = 0.1;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = 4e5, .burst_seconds = 0.5, .in_flight = 4 };
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_open(s);
+	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
+		for (int i = 0; i < 64; i++)
+			sim_access(s, one_that_is(s, i < 64 * (ticks < from ? hits : later)), false);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*braked = limits_braked(&s->e);
+	sim_remove(s);
+	return ticks;
+}
+
+/* Two thirds are hits: that they take ten times as long makes the mean of all 1.3 times what it was. */
+static void the_brake_hears_each_tier(void **state)
+{
+	uint64_t braked, held, free = ticks_of_mixed_reads(true, false, 0.67, 0.67, 0, &braked);
+
+	(void)state;
+	assert_int_equal(braked, 0);
+	held = ticks_of_mixed_reads(true, true, 0.67, 0.67, 0, &braked);
+	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
+		      (unsigned long long)braked);
+	assert_true(braked > 5);
+	assert_true(held > 2 * free);
+}
+
+/* Hits become misses: the mean is four times what it was and more, each tier serves as before. */
+static void a_hotspot_that_moves_is_no_reason_to_brake(void **state)
+{
+	uint64_t braked, ticks = ticks_of_mixed_reads(true, false, 0.95, 0.05, 40, &braked);
+
+	(void)state;
+	print_message("%llu ticks, braked %llu times\n", (unsigned long long)ticks, (unsigned long long)braked);
+	assert_true(ticks > 60);
+	assert_int_equal(braked, 0);
+	/* The mean alone would have it so. */
+	ticks_of_mixed_reads(false, false, 0.95, 0.05, 40, &braked);
+	assert_true(braked > 0);
+}
+
+/* Nobody is about: what is to be moved goes faster, by idle.boost. */
+static void idle_time_is_used(void **state)
+{
+	double moved[2];
+
+	(void)state;
+	for (int boosted = 0; boosted < 2; boosted++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.tuning.idle.boost = boosted ? 4 : 1;
+		s->c.tuning.watermark.high = 0.5;
+		s->c.tuning.watermark.low = 0.1;
+		for (int t = 0; t < 2; t++)
+			s->c.budget[t].bytes_per_second = 2e5;
+		for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+			volume_write(&s->v, b * 7 % BLOCKS);
+		sim_open(s);
+		for (int i = 0; i < 300; i++)
+			assert_int_equal(sim_tick(s), 0);
+		moved[boosted] = (double)s->e.stats.written_bytes[1];
+		sim_remove(s);
+	}
+	print_message("%.1f MB, %.1f with the boost\n", moved[0] / 1e6, moved[1] / 1e6);
+	assert_true(moved[0] > 0);
+	assert_true(moved[1] > 2 * moved[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_brake_holds_moves_back),
+		cmocka_unit_test(the_brake_hears_each_tier),
+		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
+		cmocka_unit_test(idle_time_is_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The daemon's loop on a simulated volume: what is tried for a while and measured, read-triggered epochs and the pinning threshold. */
+#include "sim_lib.h"
+
+#define BLOCKS	(64 * 1024)
+#define FAST	(8 * 1024)
+
+/* Of the hot regions, the share of blocks that is fast. */
+static double come_up(const struct sim *s, uint64_t stride, uint64_t nr)
+{
+	uint64_t fast = 0;
+
+	for (uint64_t r = 0; r < nr; r++)
+		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
+			fast += s->v.place[r * stride * REGION_BLOCKS + i] != PLACE_PACKED;
+	return (double)fast / (double)(nr * REGION_BLOCKS);
+}
+
+/*
+ * Slow-read blocks are never enough to go up by themselves.  An epoch finds the 16 hot regions among 4096, one of
+ * them loose, before it is over: by what was read slowly, and with a clock even if none of that is told, by its buckets.  In
+ * the rest after it nothing is looked for.
+ */
+static void epochs_find_the_hot_regions(void **state)
+{
+	(void)state;
+	for (int heat = HEAT_RALT; heat <= HEAT_CLOCK; heat++) {
+		struct sim *s = sim_create(4096 * REGION_BLOCKS, 2 * FAST);
+		uint64_t orders[EPOCH_STATES] = { 0 }, before;
+		double at_the_end = 0;
+
+		s->c.heat = (enum heat_kind)heat;
+		s->c.cache_blocks = 4096;
+		s->c.tuning.flush.run_blocks = 4096;
+		s->c.tuning.flush.hot_fraction = 1;
+		s->c.tuning.admit.fill = 0;
+		s->c.tuning.epoch.min_epoch_ops = 20000;
+		s->c.tuning.governor.epoch_ops = 1000000000;
+		s->loose[0] = REGION_BLOCKS;
+		sim_open(s);
+		for (int i = 0; i < 200000; i++) {
+			enum epoch_state now = s->e.epoch.state;
+
+			if (i % 8)
+				sim_access(s, prng_below(&s->prng, 16) * 256 * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), false);
+			else
+				sim_access(s, prng_below(&s->prng, s->v.blocks), false);
+			if (heat == HEAT_CLOCK)
+				s->heard[s->nr_heard - 1].where = PORT_FAST;
+			if (i % 64 != 63)
+				continue;
+			before = s->e.stats.orders[WHY_EPOCH];
+			assert_int_equal(sim_tick(s), 0);
+			orders[s->e.epoch.state] += s->e.stats.orders[WHY_EPOCH] - before;
+			if (now == EPOCH_RUN && s->e.epoch.state == EPOCH_MONITOR && s->e.epoch.epochs_run == 1)
+				at_the_end = come_up(s, 256, 16);
+		}
+		print_message("%s: %.3f came up in an epoch; orders in it %llu, in the rest %llu; %llu blocks\n",
+			      heat_kind_name(heat), at_the_end, (unsigned long long)orders[EPOCH_RUN],
+			      (unsigned long long)orders[EPOCH_COOL], (unsigned long long)s->e.stats.promoted_by_epoch);
+		assert_int_equal(s->e.stats.promoted_by_flush, 0);
+		assert_true(s->e.stats.promoted_by_epoch > 0);
+		assert_true(at_the_end > 0.8);
+		assert_true(orders[EPOCH_RUN] >= 16);
+		assert_int_equal(orders[EPOCH_COOL], 0);
+		assert_int_equal(s->e.epoch.state, EPOCH_COOL);
+		sim_remove(s);
+	}
+}
+
+/* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
+static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
+{
+	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	uint64_t raised;
+
+	s->c.heat = HEAT_CLOCK;
+	s->c.cache_blocks = 4096;
+	s->c.tuning.flush.run_blocks = 4096;
+	s->c.tuning.flush.hot_fraction = 1;
+	s->c.tuning.admit.fill = 0;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.epoch.min_gain = min_gain;
+	if (tunable)
+		assert_null(tuning_set(&s->c.tuning, "epoch", tunable, value));
+	sim_open(s);
+	for (int i = 0; i < 80000; i++) {
+		uint64_t region = i % 8 ? prng_below(&s->prng, 16) * 64 + (i >= 50000) : prng_below(&s->prng, 1024);
+
+		sim_access(s, region * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), prng_unit(&s->prng) < 0.1);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	raised = s->e.stats.promoted_by_epoch;
+	sim_remove(s);
+	return raised;
+}
+
+static void each_tunable_of_epochs_changes_the_outcome(void **state)
+{
+	static const struct {
+		const char *tunable, *value;
+		bool more, once;	/* one epoch, whatever it gains: else the next one has what its measurement would */
+	} cases[] = {
+		{ "epoch_ops", "100000000", false, false }, { "cool_down_ops", "0", true, false },
+		{ "reference_blocks", "100000", false, false }, { "min_epoch_ops", "1000000", false, false },
+		{ "monitor_share", "1", true, true }, { "min_gain", "1", false, false },
+		{ "read_share", "0.95", false, false }, { "slow_share", "1", false, false },
+	};
+	uint64_t usually[2] = { raised_in_epochs(NULL, NULL, 0.01), raised_in_epochs(NULL, NULL, 1) };
+
+	(void)state;
+	print_message("usually %llu blocks, in one epoch %llu\n", (unsigned long long)usually[0], (unsigned long long)usually[1]);
+	assert_int_equal(sizeof(cases) / sizeof(cases[0]), epoch_tunable_table.count);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t usual = usually[cases[i].once];
+		uint64_t raised = raised_in_epochs(cases[i].tunable, cases[i].value, cases[i].once ? 1 : 0.01);
+
+		print_message("%s = %s: %llu\n", cases[i].tunable, cases[i].value, (unsigned long long)raised);
+		if (cases[i].more)
+			assert_true((double)raised > 1.1 * (double)usual);
+		else
+			assert_true((double)raised < 0.9 * (double)usual);
+	}
+}
+
+/* Where a search of 20 periods has come to. */
+static double climbed_above(uint64_t seed, double from, double min, double *hits)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double reached;
+
+	s->prng.state = seed;
+	s->c.heat = HEAT_CLOCK;
+	s->c.tuning.mapper.pinning_threshold = from;
+	s->c.tuning.climb.min = min;
+	s->c.tuning.governor.epoch_ops = 10000;
+	s->c.tuning.governor.min_moved = 1e9;
+	sim_open(s);
+	sim_hotspot(s, 200000, 4096, 0.9, 0.3);
+	*hits = sim_hit_rate(s, 20000, 4096);
+	reached = s->e.c.tuning.mapper.pinning_threshold;
+	sim_remove(s);
+	return reached;
+}
+
+static double climbed(uint64_t seed, double from, double *hits)
+{
+	return climbed_above(seed, from, 0.1, hits);
+}
+
+/*
+ * The clock's pinning threshold starts far too low, and finds its way up to where the hot set fits: whatever the seed.
+ * Epochs of 10,000 operations are so short that chance moves a hit rate by half a point.
+ */
+static void the_pinning_threshold_climbs(void **state)
+{
+	double fixed, hits, lowest = 1, sum = 0;
+
+	(void)state;
+	/* Below climb.min it is fixed. */
+	assert_near(climbed(42, 0.05, &fixed), 0.05, 1e-9);
+	for (uint64_t seed = 42; seed < 62; seed++) {
+		double reached = climbed(seed, 0.1, &hits);
+
+		lowest = reached < lowest ? reached : lowest;
+		sum += hits / 20;
+	}
+	print_message("lowest threshold %.3f; hit rate %.3f, fixed %.3f\n", lowest, sum, fixed);
+	assert_true(lowest > 0.2);
+	assert_true(sum > fixed + 0.02);
+}
+
+/* From the same start: below the lowest value it is fixed, else it climbs and more is served fast. */
+static void climb_min_changes_the_outcome(void **state)
+{
+	double fixed, hits;
+
+	(void)state;
+	assert_near(climbed_above(42, 0.05, 0.1, &fixed), 0.05, 1e-9);
+	assert_true(climbed_above(42, 0.05, 0.01, &hits) > 0.1);
+	print_message("hit rate %.3f, fixed %.3f\n", hits, fixed);
+	assert_true(hits > fixed + 0.01);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(epochs_find_the_hot_regions),
+		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
+		cmocka_unit_test(the_pinning_threshold_climbs),
+		cmocka_unit_test(climb_min_changes_the_outcome),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
