@@ -47,14 +47,14 @@ for ((round = 1; round <= ROUNDS; round++)); do
 		[ $part -lt 24 ] || die "round $round: the journal has $(vol_get journal) blocks only"
 		once $part
 		work --ops 120 --depth 1 --weights write=4,fua=6,discard=1,zero=1
-		work --ops 30 --min-discard-kb $((2 * 4096)) --max-discard-kb $((4 * 4096)) --weights write=10,fua=2,discard=1
+		work --ops 20 --first 4096 --blocks 4096 --hot 0 --min-discard-kb $((2 * 4096)) --max-discard-kb $((4 * 4096)) --weights write=10,fua=2,discard=1
 		order $((part % 8)) append codec=lz4 tier_down=1 up=0-499
 		order $((part % 8)) raise up=0-799
 	done
 	check_eq "round $round: checkpoints meanwhile" "$(($(vol_get generation) - generation))" 0
 	[ $moves -gt 2 ] || die "round $round: $moves orders found something to do"
 	used=$(journal) records=$(vol_get records)
-	sync "$VOL"
+	work --ops 1 --weights flush=1		# the ledger's: all before it is promised
 	work --ops 20 --weights write=1		# and some that nobody flushes
 	vol_cut
 	vol_check
@@ -63,7 +63,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	if [ "$nr_blocks" -lt "$used" ] || [ "$nr_blocks" -le $((2 * WINDOW)) ]; then
 		die "round $round: of $used journal blocks (records up to $records) $nr_records records in $nr_blocks blocks were replayed"
 	fi
-	oracle_crash
+	oracle_crash || die "round $round: of what $nr_blocks journal blocks say"
 	# what was replayed of space goes into pages, and must agree with the map's
 	vol_message checkpoint
 	work --ops 100 --depth 8 --weights write=8,discard=1,fua=1
