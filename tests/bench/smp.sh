@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Eight-way fio, and packing, on one CPU and on two: does a lock stop scaling?
-# bench: mode=functional memory=3G timeout=400 cpus=2 alone
+# Eight-way fio, on hits and on new blocks, and packing, on one CPU and on two: does a lock stop scaling?
+# bench: mode=functional memory=3G timeout=500 cpus=2 alone
 #
 # The only figures here in real time, on whatever else the host does. So only
 # ratios are judged, and only beside dm-linear's on a drive of the same kind:
@@ -19,13 +19,14 @@
 LEGS=${LEGS:-3}
 SECONDS_EACH=${SECONDS_EACH:-5}
 MB=512
+SPARE=1536		# of the fast tier: new blocks take it faster than a commit gives it back
 LEAST=${LEAST:-90}		# per cent of dm-linear's ratio
 
 in_ram fio dmsetup
 mkram head 64
 mkram slow 320
 dmc fast "0 $((64 * 2048)) linear /dev/ram/head 0
-$((64 * 2048)) $(((MB + 192) * 2048)) zero"
+$((64 * 2048)) $(((MB + SPARE) * 2048)) zero"
 dmc under "0 $((MB * 2048)) zero"
 dmc lin "0 $((MB * 2048)) linear /dev/mapper/under 0"
 VOL_DRIVES=(/dev/mapper/fast /dev/ram/slow)
@@ -46,23 +47,37 @@ best() { sort -n "/dev/shm/iops.$1" | tail -1; }
 spread() { sort -n "/dev/shm/iops.$1" | sed -n '1p;$p' | tr '\n' ' ' | sed 's/ $//; s/ / to /'; }
 ratio() { echo $(($(best "$1.2") * 100 / $(best "$1.1"))); }
 
-echo "# $LEGS legs of $SECONDS_EACH s each, 8 jobs at depth 8; least to most IOPS of the legs"
-for mode in randread randwrite; do
+# legs WHAT MODE: figures of both devices, and what one CPU more is worth
+legs() {
+	local what=$1 mode=$2 leg n dev
 	rm -f /dev/shm/iops.*
 	for ((leg = 0; leg < LEGS; leg++)); do
 		for n in 1 2; do
 			cpus $n
-			for dev in lin vol; do iops "/dev/mapper/$dev" $mode >> "/dev/shm/iops.$dev.$n"; done
+			for dev in lin vol; do iops "/dev/mapper/$dev" "$mode" >> "/dev/shm/iops.$dev.$n"; done
 		done
 	done
 	for dev in lin vol; do
-		for n in 1 2; do figure "8-way $mode, $dev, $n CPU ($(spread $dev.$n))" "$(best $dev.$n)" IOPS; done
+		for n in 1 2; do figure "8-way $what, $dev, $n CPU ($(spread $dev.$n))" "$(best $dev.$n)" IOPS; done
 	done
-	figure "8-way $mode, 2 CPUs against 1, dm-linear" "$(ratio lin)" %
-	bar "8-way $mode, 2 CPUs against 1, volume" "$(ratio vol)" % -140
+	figure "8-way $what, 2 CPUs against 1, dm-linear" "$(ratio lin)" %
+	bar "8-way $what, 2 CPUs against 1, volume" "$(ratio vol)" % -140
+}
+
+echo "# $LEGS legs of $SECONDS_EACH s each, 8 jobs at depth 8; least to most IOPS of the legs"
+for mode in randread randwrite; do
+	legs $mode $mode
 	bar "8-way $mode, the volume's ratio of dm-linear's" $(($(ratio vol) * 100 / $(ratio lin))) % "-$LEAST"
 done
 [ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
+vol_down
+
+# ---- new blocks: each write takes a fresh slot and a journal record, and gives the old slot back ----
+
+vol_up stream_kb=0 atomic=no:0
+legs "new blocks" randwrite
+new=$(vol_get new) all=$(vol_tier 0 writes) down=$(vol_tier 1 writes)
+if [ "$new" -lt $((all * 99 / 100)) ] || [ "$down" -gt $((all / 100)) ]; then die "of $all writes to slots $new were new, $down went to shelves"; fi
 vol_down
 dmr lin
 dmr under
