@@ -89,7 +89,7 @@ rmram slow
 
 # 32 MiB that compress by half, level by level of what compressing costs; the RAM disks are a small part of it
 PATH=$TERRACE_TREE/build:$PATH in_ram orders
-mkram fast 64
+mkram fast 128		# twice 32 MiB, and less than what the janitor looks at
 mkram slow 512
 VOL_DRIVES=(/dev/ram/fast /dev/ram/slow)
 head -c $((16 << 20)) /dev/urandom | perl -e 'while (read(STDIN, $b, 2048)) { print $b, "\0" x 2048 }' > /dev/shm/half
