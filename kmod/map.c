@@ -366,10 +366,10 @@ static u32 stream_blocks(struct tr_streams __percpu *all, u64 block, u32 nr, u32
 	for (k = 0; k < TR_STREAMS; k++) {
 		struct tr_stream *stream = &streams->stream[k];
 
-		if (stream->next == block)
-			go_on(stream, block, nr, flushes);
-		else if (stream->next != block + nr)
+		if (stream->next < block || stream->next > block + nr)
 			continue;
+		if (stream->next < block + nr)
+			go_on(stream, stream->next, block + nr - stream->next, flushes);
 		blocks = stream->nr;
 		*bulk = stream->bulk |= *bulk;
 		goto out;

@@ -71,7 +71,7 @@ vol_down
 stream() {
 	local had
 	had=$(vol_tier 1 used | cut -d/ -f1)
-	taskset -c 0 dd if=/dev/zero of="$VOL" bs=64k seek=$(($1 * 16)) count=512 oflag=direct status=none
+	taskset -c 0 dd if=/dev/zero of="$VOL" bs=1M seek="$1" count=32 oflag=direct status=none
 	STREAMED=$(($(vol_tier 1 used | cut -d/ -f1) - had))
 }
 vol_format
