@@ -217,6 +217,7 @@ struct engine {
 	uint32_t vain_ticks;		/* in a row that found only hot blocks */
 	uint64_t vain_told_ns;
 	struct epoch epoch;
+	uint64_t epoch_credit;		/* blocks that it may raise */
 	uint64_t epoch_hand;		/* the next region whose turn it is ... */
 	uint32_t epoch_entry;		/* ... and the next entry of the promotion cache */
 	struct governor governor;

@@ -278,6 +278,17 @@ uint64_t limits_braked(const struct engine *e)
 	return n;
 }
 
+/* Each slow read is what a raised block could have saved. */
+static void step_epoch(struct engine *e, uint64_t ops, uint64_t reads)
+{
+	uint64_t fast = e->state.fast_reads - e->before.fast_reads;
+
+	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, fast);
+	e->epoch_credit += reads > fast ? reads - fast : 0;
+	if (!e->epoch.ops && !epoch_moves(&e->epoch))
+		e->epoch_credit = 0;
+}
+
 void limits_tick(struct engine *e)
 {
 	double seconds = e->now_ns > e->last_ns ? (double)(e->now_ns - e->last_ns) * 1e-9 : 0;
@@ -295,7 +306,7 @@ void limits_tick(struct engine *e)
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		budget_refill(&e->budget[t], &e->c.budget[t], e->now_ns, e->share * e->boost);
 	pay_endurance(e, seconds);
-	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, e->state.fast_reads - e->before.fast_reads);
+	step_epoch(e, ops, reads);
 	if (governor_step(&e->governor, &e->c.tuning.governor, ops) || is_lost(e))
 		judge(e);
 }

@@ -6,6 +6,8 @@
  *
  * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind. What the limits
  * hold back of a batch goes on with the next tick.
+ * An epoch raises no more blocks than reads were slow since it began to be looked for: where more is hot than fits, what it
+ * brings up goes down again, and without that bound would come and go for nothing.
  * Under a load without skew nothing goes up: RALT then calls those blocks hot that chance favoured, and
  * each promotion is in vain.
  */
@@ -371,16 +373,16 @@ static bool raise_region(struct engine *e, uint64_t region)
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
 	struct warmth_region warm;
-	uint64_t room = room_left(e);
+	uint64_t room = room_left(e), most = room < e->epoch_credit ? room : e->epoch_credit;
 
 	if (orders_busy(e, region) || warmth_look(&e->warmth, region, false, &warm) < 0 ||
 	    book_masks(e->port, region, &in.fast, &in.packed))
 		return true;
 	in.hot = warm.hot;
 	tails_mask(e->banned, region, &in.banned);
-	upmask_build(&up, &in, (uint32_t)(room < REGION_BLOCKS ? room : REGION_BLOCKS));
+	upmask_build(&up, &in, (uint32_t)(most < REGION_BLOCKS ? most : REGION_BLOCKS));
 	e->book.hot_below[region] = (uint16_t)(up.promoted + up.refused);
-	if (up.refused)
+	if (up.refused && most == room)
 		e->watermark.demoting = true;
 	if (!up.promoted)
 		return !up.refused;
@@ -388,10 +390,14 @@ static bool raise_region(struct engine *e, uint64_t region)
 		.region = region, .why = WHY_EPOCH, .mode = TERRACE_MOVE_RAISE, .up = up.up,
 		.fast = in.fast, .slow = in.packed, .goes_up = up.promoted,
 	};
+	/* What is fast now may not be so when this is carried out: it was not asked for. */
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
+		p.up.bits[w] &= ~in.fast.bits[w];
 	estimate(&p);
 	if (orders_give(e, &p))
 		return false;
 	e->book.hot_below[region] = (uint16_t)up.refused;
+	e->epoch_credit -= up.promoted;
 	return !up.refused;
 }
 
@@ -399,7 +405,8 @@ void promote_epoch(struct engine *e)
 {
 	struct candidates c = { .nr = 0 };
 
-	if (!e->senses || !epoch_moves(&e->epoch) || !governor_allows_up(&e->governor) || !hear_skewed(e))
+	if (!e->senses || !epoch_moves(&e->epoch) || !e->epoch_credit || !governor_allows_up(&e->governor) ||
+	    !hear_skewed(e))
 		return;
 	estimate_some(e, &c);
 	ask_cache(e, &c);

@@ -68,6 +68,38 @@ static void epochs_find_the_hot_regions(void **state)
 	}
 }
 
+/*
+ * What comes up goes down again at once, as where more is hot than fits and the janitor makes room: an epoch does not fight
+ * it, but raises no more blocks than could have saved a slow read.
+ */
+static void an_epoch_does_not_raise_in_vain(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	const struct upmask none = { 0 };
+	uint64_t slow;
+
+	(void)state;
+	s->c.heat = HEAT_CLOCK;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.epoch.cool_down_ops = 0;
+	sim_open(s);
+	for (uint64_t i = 0; i < 100000; i++) {
+		sim_access(s, prng_below(&s->prng, 4096), false);
+		if (i % 64 != 63)
+			continue;
+		assert_int_equal(sim_tick(s), 0);
+		for (uint64_t r = 0; r < 4; r++)
+			volume_move(&s->v, (i / 64 * 4 + r) % 8, &none, MOVE_APPEND);
+	}
+	slow = s->v.reads - s->v.fast_hits;
+	print_message("%llu slow reads, %llu blocks raised in %llu epochs\n", (unsigned long long)slow,
+		      (unsigned long long)s->e.stats.promoted_by_epoch, (unsigned long long)s->e.epoch.epochs_run);
+	assert_true(s->e.epoch.epochs_run > 1);
+	assert_true(s->e.stats.promoted_by_epoch > 0);
+	assert_true(s->e.stats.promoted_by_epoch <= slow);
+	sim_remove(s);
+}
+
 /* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
 static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
 {
@@ -187,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epochs_find_the_hot_regions),
+		cmocka_unit_test(an_epoch_does_not_raise_in_vain),
 		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
 		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(climb_min_changes_the_outcome),
