@@ -105,7 +105,7 @@ for pair in "0 2" "2 1"; do
 	sleep 0.5
 	drive_cut fast
 	drive "${names[to]}" release
-	kill_all "$JOB"
+	wait "$JOB" || true	# it ends with the drive; killed while it writes its ledger, it would leave none
 	kill_all "$evacuating"
 	dmr vol
 	drive_revive fast
