@@ -8,7 +8,7 @@ for tool in shellcheck sparse git perl; do command -v $tool >/dev/null || skip "
 tree=$OUT/tree
 mkdir -p "$tree"/{kmod/core,uapi,daemon/decide,daemon/sense,tests/drive,build}
 cp -r scripts Makefile tests "$TERRACE_TREE/.gitignore" "$tree/" 2>/dev/null || true
-rm -rf "$tree"/tests/{unit,vm,host,crash,fuzz,drive,replay,bench-smoke}
+rm -rf "$tree"/tests/{unit,vm,host,crash,fuzz,drive,hand,replay,bench-smoke}
 mkdir -p build/cache
 ln -s "$PWD/build/cache" "$tree/build/cache"
 cd "$tree" || exit
