@@ -29,7 +29,8 @@ vol_down
 vol_damage 1 payload 10 > /dev/null
 up
 daemon_start
-until_ "the first day is noted" test -s /dev/shm/state/*/scrub
+noted() { test -s /dev/shm/state/*/scrub; }	# where there is none yet, the pattern would stand for itself
+until_ "the first day is noted" noted
 sleep 1
 before=$(drive_get slow read_bytes)
 check_eq "passes" "$(number passes)" 0
