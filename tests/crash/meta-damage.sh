@@ -212,9 +212,10 @@ klog_expect 'journal ends at block [0-9]+, before record [0-9]+, but block [0-9]
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none --journal 1M
 vol_up commit_ms=100
 dd if=/dev/urandom of=/dev/shm/written bs=4k count=24 status=none
-for ((k = 0; k < 24; k++)); do	# not in order: places of appends are prepared for many at once
-	dd if=/dev/shm/written of="$VOL" bs=4k count=1 skip=$k seek=$(((k * 7) % 24)) oflag=direct,dsync status=none
-done
+write_them() {	# not in order: places of appends are prepared for many at once
+	for ((k = 0; k < 24; k++)); do dd if=/dev/shm/written of="$VOL" bs=4k count=1 skip=$k seek=$(((k * 7) % 24)) oflag=direct,dsync status=none; done
+}
+write_them
 vol_cut
 mapfile -t blocks < <(journal_blocks)
 [ ${#blocks[@]} -ge 20 ] || die "only ${#blocks[@]} journal blocks: not a commit a write"
@@ -234,6 +235,33 @@ for ((k = 0; k < 24; k++)); do dd if="$VOL" bs=4k count=1 skip=$(((k * 7) % 24))
 vol_down
 vol_check
 pass "a journal with a hole is refused"
+
+# and can be repaired: what is not certain is lost, and said; nothing reads as anything else; no old block of the ring is taken for proof again
+vol_up commit_ms=100
+dd if=/dev/urandom of=/dev/shm/written bs=4k count=24 status=none
+blkdiscard "$VOL"
+write_them
+vol_cut
+mapfile -t blocks < <(journal_blocks)
+at=${blocks[${#blocks[@]} / 2]}
+dd if=/dev/shm/written of=$fast bs=1 count=5 seek=$(((META + at) * 4096 + 100)) conv=notrunc,fsync status=none
+if said=$(terracectl repair --in-place "${VOL_DRIVES[@]}" 2>&1); then die "nothing is said to be lost: $said"; fi
+grep -q 'later ones up to [0-9]* are there' <<< "$said" || die "repair says nothing of the hole: $said"
+vol_check
+vol_up commit_ms=100
+for ((k = 0; k < 24; k++)); do
+	at=$(((k * 7) % 24))
+	dd if="$VOL" of=/dev/shm/got bs=4k count=1 skip=$at iflag=direct status=none
+	cmp -s /dev/shm/got <(dd if=/dev/shm/written bs=4k count=1 skip=$k status=none) || cmp -s -n 4096 /dev/shm/got /dev/zero ||
+		die "block $at is neither what was written nor lost"
+done
+write_them
+vol_cut
+vol_up
+for ((k = 0; k < 24; k++)); do dd if="$VOL" bs=4k count=1 skip=$(((k * 7) % 24)) iflag=direct status=none; done | cmp - /dev/shm/written
+vol_down
+vol_check
+pass "a journal with a hole is repaired"
 
 # a sector of the journal that cannot be read: behind its end it is nobody's business; where it ends, what was acknowledged may be in it
 journal_end() { echo $((META + 1 + $(terracectl dump journal "${VOL_DRIVES[@]}" | sed -n 's/^journal .* meta_block=\([0-9]*\) .*/\1/p' | tail -1))); }
