@@ -30,6 +30,7 @@ struct codec_tunables {
 	double zstd_gain;
 	double frozen;
 	uint32_t frozen_level;
+	uint32_t acceleration;
 };
 
 extern const struct tunable_table codec_tunable_table;
@@ -43,7 +44,7 @@ struct codec_sample {
 struct codec_choice {
 	enum codec codec;
 	uint32_t cluster;	/* blocks: 1, 4 or 16 */
-	uint32_t level;		/* 0 where the codec has none */
+	uint32_t level;		/* zstd's level, LZ4's acceleration, 0 uncompressed */
 };
 
 /* @coldness: mean over the blocks going down, 0..1 (see coldness() in msc.h). */

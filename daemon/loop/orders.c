@@ -209,7 +209,7 @@ static void fill_move(const struct engine *e, const struct plan *p, struct terra
 		return;
 	m->tier_down = (uint8_t)e->down;
 	m->codec = (uint8_t)codec->codec;
-	m->level = (uint8_t)(codec->codec == CODEC_ZSTD ? codec->level : 0);
+	m->level = (uint8_t)codec->level;
 	m->shift = codec->cluster == 16 ? 4 : codec->cluster == 4 ? 2 : 0;
 }
 

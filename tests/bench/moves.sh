@@ -12,6 +12,7 @@
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
 REGIONS=${REGIONS:-40}
+LEVEL=${LEVEL:-1}		# LZ4's acceleration
 READS=${READS:-10000}
 PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup orders pack-bench
 load_drive
@@ -51,12 +52,12 @@ net_kept() {
 
 # ---- down and up again, on a disk ----
 
-# demote WHAT HOW: all goes down; its share of the drive's bandwidth is a bar or a figure, as HOW says. In virtual time
+# demote WHAT HOW...: all goes down; its share of the drive's bandwidth is a bar or a figure, as HOW says. In virtual time
 # there is one CPU: a disk of half the bandwidth is to it what a whole one is to two of them.
 demote() {
 	local before
 	before=$(drive_get slowd write_bytes)
-	sweep append tier_down=1 codec=lz4
+	sweep append tier_down=1 codec=lz4 level="$LEVEL"
 	check_eq "blocks that went down" "$(swept down)" $((REGIONS * 1024))
 	packed=$(swept packed_bytes) ns=$(swept ns)
 	written=$(($(drive_get slowd write_bytes) - before))
@@ -75,7 +76,7 @@ taken() {
 # slow_drive PRESET [KEY=VALUE...]: a new one, and its bandwidth in order
 slow_drive() {
 	local turn
-	mkdrive slowd "$1" 512 lbs=4096 powercut=off cache=off "${@:2}"
+	mkdrive slowd "$1" $((REGIONS * 4 > 256 ? 1024 : 512)) lbs=4096 powercut=off cache=off "${@:2}"
 	for turn in first second; do	# twice: the model's RAM is allocated by the first
 		fio_json --name=x --filename=/dev/mapper/slowd --ioengine=io_uring --direct=1 --bs=1m --size=256m --iodepth=4 --rw=write
 	done
@@ -111,20 +112,26 @@ disk() {
 
 # ---- down, on other models ----
 
-# down_on NAME CLASS PRESET [KEY=VALUE...]: of a drive that has, as it is here, half the bandwidth. That of a slow one is
-# a bar; to a fast one two CPUs do not compress as much, which "no drive" says.
+# down_on NAME CLASS PRESET [KEY=VALUE...]: of a drive that has, as it is here, half the bandwidth. What two CPUs do not
+# compress for a fast one at LZ4's usual acceleration, which is a figure then, they do at eight times that.
 down_on() {
-	local how=(bar -900)
+	local LEVEL
 	slow_drive "${@:3}"
-	tiers /dev/mapper/fastd /dev/mapper/slowd "$2"
-	[ $((bw * 2)) -le 200000 ] || how=(figure)
-	demote "2 CPUs (1, half a drive), $1" "${how[@]}"
-	[ "${how[0]}" = bar ] || figure "… of what the CPU compresses for no drive" $((packed * 1000 / (ns / 1000000) / unbound)) o/oo
-	vol_down
+	for LEVEL in 1 8; do
+		tiers /dev/mapper/fastd /dev/mapper/slowd "$2"
+		if [ $LEVEL = 8 ] || [ $((bw * 2)) -le 200000 ]; then
+			demote "2 CPUs (1, half a drive), $1, acceleration $LEVEL" bar -900
+		else
+			demote "2 CPUs (1, half a drive), $1, acceleration $LEVEL" figure
+			figure "… of what the CPU compresses for no drive" $((packed * 1000 / (ns / 1000000) / unbound)) o/oo
+		fi
+		vol_down
+	done
 	rmdrive slowd
 }
 models() {
-	mkdrive fastd optane 320 lbs=4096 powercut=off cache=off
+	local REGIONS=120 MB=480 LEVEL=1	# the beginning and the end, when only one of CPU and drive is busy, are a twentieth
+	mkdrive fastd optane 960 lbs=4096 powercut=off cache=off
 	# what bounds them all: the CPU, on a drive that takes no time
 	slow_drive ram
 	tiers /dev/mapper/fastd /dev/mapper/slowd
@@ -220,18 +227,19 @@ evicted() {
 # One page in ten is written anew, to the fast tier, and goes down as a further pack of
 # its region: what the shelves have in use then has garbage in it, and all else.
 pages() {
-	local file name codec regions k
+	local file name codec regions k how
 	[ -e "$TERRACE_TREE/build/bench/pages/sqlite" ] || die "no build/bench/pages: make bench-pages"
 	cp -r "$TERRACE_TREE/build/bench/pages" /dev/shm/
 	vol_ram 320 512
 	for file in /dev/shm/pages/*; do
 		name=${file##*/}
 		regions=$(($(stat -c %s "$file") / 4194304))
-		for codec in "lz4 shift=0" "zstd shift=4"; do
+		for codec in "lz4 shift=0" "lz4 shift=0 level=8" "zstd shift=4"; do
+			read -ra how <<< "codec=$codec"
 			vol_format
 			vol_up stream_kb=0 cache_mb=0
 			dd if="$file" of="$VOL" bs=1M count=$((regions * 4)) oflag=direct status=none
-			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
+			REGIONS=$regions sweep append tier_down=1 "${how[@]}"
 			figure "pages of $name, $((regions * 4)) MiB, ${codec/ shift=/, clusters 2^}: payload" \
 				$((regions * 4194304 * 100 / $(swept packed_bytes))) /100
 			figure "… of all that the shelves have in use" "$(net "$regions")" /100
@@ -239,7 +247,7 @@ pages() {
 			for ((k = 0; k < regions; k++)); do
 				dd if="$file" of="$VOL" bs=4k skip=$((k * 1024 + 300)) seek=$((k * 1024 + 300)) count=102 oflag=direct status=none
 			done
-			REGIONS=$regions sweep append tier_down=1 codec="${codec% *}" "${codec#* }"
+			REGIONS=$regions sweep append tier_down=1 "${how[@]}"
 			figure "… when a tenth has been overwritten" "$(net "$regions")" /100
 			figure "… and of the room that is kept for cleaning" "$(net_kept "$regions")" /100
 			cmp -n $((regions << 22)) "$file" "$VOL" || die "$file: other data"

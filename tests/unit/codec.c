@@ -44,10 +44,12 @@ static void each_tunable_changes_the_outcome(void **state)
 	assert_int_equal(codec_choose(&t, 1, &s).level, 9);
 	t.zstd_gain = 1.5;
 	expect(&t, 0.5, 2.0, 2.6, 2.7, CODEC_LZ4, 1);
-	/* The kernel takes no level of LZ4's. */
-	assert_int_equal(codec_choose(&t, 0, &s).level, 0);
+	assert_int_equal(codec_choose(&t, 0, &s).level, 1);
+	t.acceleration = 8;
+	assert_int_equal(codec_choose(&t, 0, &s).level, 8);
 	t.min_gain = 2.5;
 	expect(&t, 0.5, 2.0, 2.6, 2.7, CODEC_NONE, 1);
+	assert_int_equal(codec_choose(&t, 0.5, &s).level, 0);	/* or the kernel refuses the order */
 }
 
 int main(void)
