@@ -22,12 +22,7 @@ counter() { cat /sys/fs/terrace/*/"$1"; }
 near() { awk "BEGIN { d = $(number "$1") - $2; exit !(d < 0.01 && d > -0.01) }"; }
 mark() { echo "at $(cut -d' ' -f1 /proc/uptime): $*"; }
 mark data
-cat > $CONF <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	tick_ms = 50
-	[policy]
+conf_written 50 <<-EOF
 	sense = auto
 	governor.epoch_ops = 1000000
 	watermark.high = 0.4

@@ -7,12 +7,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 
-cat > $CONF <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	tick_ms = 20
-	[policy]
+conf_written 20 <<-EOF
 	sense = access
 	watermark.high = 0.4
 	watermark.low = 0.3

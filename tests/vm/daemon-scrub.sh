@@ -7,12 +7,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 
-cat > $CONF <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	tick_ms = 50
-	[policy]
+conf_written 50 <<-EOF
 	sense = none
 	scrub_days = 3
 EOF

@@ -30,11 +30,7 @@ mkram fast 64
 mkram back 640 4096
 serve /dev/ram/back
 export VOL_DRIVES=(/dev/ram/fast /dev/nvme0n1)
-cat > $CONF <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	[policy]
+conf_written <<-EOF
 	endurance.drive_writes_per_day = 1
 EOF
 dd if=/dev/zero of=/dev/nvme0n1 bs=1M count=20 oflag=direct status=none

@@ -12,11 +12,7 @@
 SOAK=${SOAK:-1800}
 EACH=${EACH:-15}
 RANDOM=${SEED:-1}
-cat > $CONF <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	[policy]
+conf_written <<-EOF
 	admit.min_accesses = 100
 	ralt.buffer_records = 1024
 	governor.epoch_ops = 5000

@@ -22,7 +22,7 @@ used() {
 }
 at_least() { awk "BEGIN { exit !($(number "$1") >= $2) }"; }
 configure() {	# LINE OF [policy]...
-	printf '%s\n' '[daemon]' 'state_directory = /dev/shm/state' 'socket = /dev/shm/socket' 'tick_ms = 50' '[policy]' "$@" > $CONF
+	printf '%s\n' "$@" | conf_written 50
 }
 
 vol_ram 64 512

@@ -2,6 +2,7 @@
 # Words for terraced in scripts of the machine; sourced after volume.bash.
 #
 # $CONF, $LOG		its configuration, which the script writes, and its log
+# conf_written [TICK_MS]	$CONF with the usual places, and what stdin says of the policy
 # daemon_start [ARG...]	in the background as $daemon, until it answers
 # daemon_stop		cleanly
 # daemon_kill		not so
@@ -19,6 +20,11 @@ trap 'cp $LOG $CONF /dev/shm/status "$OUT/" 2> /dev/null || true' EXIT
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 
 terraced() { from_ram terraced "$@"; }
+
+conf_written() {
+	printf '%s\n' '[daemon]' 'state_directory = /dev/shm/state' 'socket = /dev/shm/socket' ${1:+"tick_ms = $1"} '[policy]' > $CONF
+	cat >> $CONF
+}
 
 daemon_start() {
 	# not the function: signals are for the program

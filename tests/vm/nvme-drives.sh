@@ -26,11 +26,7 @@ expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:
 pass "classes"
 
 # ---- what the drive itself has counted, and how full it says it is ----
-cat > "$CONF" <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	[policy]
+conf_written <<-EOF
 	endurance.drive_writes_per_day = 1
 EOF
 dd if=/dev/zero of="$back" bs=1M count=40 oflag=direct status=none

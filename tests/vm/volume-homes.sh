@@ -127,11 +127,7 @@ for ((at = 0; at < 64; at += 24)); do same /dev/shm/half $at $((8 << 20)); done
 # terraced asks the drive how full it is, and tells the volume; again and again
 zram=/sys/block/$(basename "$(readlink -f $CSD)")
 tier=$(echo /sys/fs/terrace/*/tier1)
-cat > "$CONF" <<-EOF
-	[daemon]
-	state_directory = /dev/shm/state
-	socket = /dev/shm/socket
-	[policy]
+conf_written <<-EOF
 	sense = none
 EOF
 # told LIMIT: some blocks are in use, and of so many
