@@ -251,7 +251,7 @@ static int do_moves(struct volume *v, int argc, char **argv)
 	return failed ? 1 : 0;
 }
 
-static unsigned long long now_ns(void)
+unsigned long long now_ns(void)
 {
 	struct timespec now;
 

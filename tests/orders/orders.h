@@ -19,6 +19,7 @@ struct volume {
 
 void die(const char *what);
 void usage(void);
+unsigned long long now_ns(void);
 void volume_open(struct volume *v, const char *path);
 /* Gives the orders, waits for them. Returns 0 or -errno of the call. */
 int submit(struct volume *v, struct terrace_move *move, unsigned int nr);

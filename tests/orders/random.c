@@ -179,6 +179,7 @@ int do_random(struct volume *v, int argc, char **argv)
 	struct terrace_move move[BATCH];
 	unsigned int most_packs = 0;
 	const struct terrace_result *r;
+	unsigned long long began, took, longest = 0;
 	int err, k;
 
 	if (argc < 3)
@@ -197,7 +198,10 @@ int do_random(struct volume *v, int argc, char **argv)
 		look(v);
 		for (k = 0; k < nr; k++)
 			random_move(&move[k]);
+		began = now_ns();
 		err = submit(v, move, nr);
+		took = now_ns() - began;
+		longest = took > longest ? took : longest;
 		if (err) {
 			errno = -err;
 			die("SUBMIT");
@@ -223,8 +227,9 @@ int do_random(struct volume *v, int argc, char **argv)
 	printf("packs=%u ", most_packs);
 	printf("orders=%lu executed=%lu done=%lu partly=%lu no-room=%lu failed=%lu hard=%lu blocks_down=%lu blocks_up=%lu",
 	       done, executed, ended[1], ended[2], ended[3], ended[5], hard, blocks_down, blocks_up);
-	printf(" append=%lu merge=%lu raise=%lu drop=%lu scrub=%lu clean=%lu\n", by_mode[TERRACE_MOVE_APPEND],
+	printf(" append=%lu merge=%lu raise=%lu drop=%lu scrub=%lu clean=%lu longest_batch_ms=%llu\n", by_mode[TERRACE_MOVE_APPEND],
 	       by_mode[TERRACE_MOVE_MERGE], by_mode[TERRACE_MOVE_RAISE], by_mode[TERRACE_MOVE_DROP],
-	       by_mode[TERRACE_MOVE_SCRUB], by_mode[TERRACE_MOVE_CLEAN]);
+	       by_mode[TERRACE_MOVE_SCRUB], by_mode[TERRACE_MOVE_CLEAN],
+	       longest / 1000000);
 	return hard ? 1 : 0;
 }

@@ -19,11 +19,11 @@ struct command {
 	struct terrace_submit submit;
 };
 
-/* One command in a ring of its own; waits 60 s for its completion. */
+/* One command in a ring of its own. Patience is for batches on a machine that has half a CPU: a minute has been too short. */
 static int issue(const struct command *c)
 {
 	struct io_uring_params params = { .flags = c->setup };
-	struct __kernel_timespec patience = { .tv_sec = 60 };
+	struct __kernel_timespec patience = { .tv_sec = 600 };
 	struct io_uring_cqe *cqe;
 	struct io_uring_sqe *sqe;
 	struct io_uring ring;

@@ -19,7 +19,7 @@ SECONDS_MOST=${SECONDS_MOST:-100000}
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders fio
 renice -n 19 $$ > /dev/null	# as nice as the orders' workers, or these would hardly run beside the load
-give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" 24 tier_down=1-2 shelves=14 > /dev/shm/orders 2>&1; }
+give_orders() { from_ram orders "${@:3}" /dev/terrace/vol random "$1" "$2" $REGIONS tier_down=1-2 shelves=14 > /dev/shm/orders 2>&1; }
 steps=0 executed=0 given=0
 declare -A by_mode
 said() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/orders; }
@@ -42,16 +42,30 @@ step() {
 # more SHARE: are there to be further steps, until that percentage is reached?
 more() { [ $executed -lt $((ORDERS * $1 / 100)) ] && [ $SECONDS -lt $((SECONDS_MOST * $1 / 100)) ]; }
 
-FIO_MB=64
+# The load lies in 24 regions, in the first 16, 32, ... 1,024 blocks of them, seven in turn: so orders are of all sizes, and
+# most are over soon.
+REGIONS=24
+load_table() {
+	local region n at=0
+	[ "$STAY_MB" != 0 ] || { echo "0 $(sectors "$VOL") linear $VOL 0"; return; }
+	for ((region = 0; region < REGIONS; region++)); do
+		n=$((128 << region % 7))
+		echo "$at $n linear $VOL $((region * 8192))"
+		at=$((at + n))
+	done
+}
+load_up() { load_table | DM_DISABLE_UDEV=1 dmsetup create load; }
+load_down() { DM_DISABLE_UDEV=1 dmsetup remove load; }
+LOAD=/dev/mapper/load
 fio_seed=
 # by_fio SEED [OPTION...]
 by_fio() {
 	fio_seed=$1
-	DEV=$VOL ENGINE=io_uring SEED=$1 SIZE=${FIO_MB}m OFFSET=0 fio_ --output-format=terse "${@:2}" "$TERRACE_TREE/fio-jobs/verify-random.fio" > /dev/shm/fio 2>&1 ||
+	DEV=$LOAD ENGINE=io_uring SEED=$1 SIZE=$(($(sectors $LOAD) / 2))k OFFSET=0 fio_ --output-format=terse "${@:2}" "$TERRACE_TREE/fio-jobs/verify-random.fio" > /dev/shm/fio 2>&1 ||
 		{ tail -20 /dev/shm/fio; die "fio failed"; }
 	! grep -qi 'verify:' /dev/shm/fio || { cat /dev/shm/fio; die "fio: verify errors"; }
 }
-sum_of() { dd if="$VOL" bs=1M count=$FIO_MB iflag=direct status=none | sha256sum; }
+sum_of() { dd if=$LOAD bs=1M iflag=direct status=none | sha256sum; }
 by_oracle() { oracle_run --seed "$1" --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512; }
 
 # Behind what is worked on: data that stay, five shelves full. An order that cleans then has something to move, each
@@ -71,14 +85,17 @@ fresh() {
 		from_ram orders /dev/terrace/vol move $region append tier_down=2 codec=none > /dev/null
 	done
 	stays=$(stays | sha256sum)	# of nothing, if there is none
+	load_up
 	reopen
 }
 # what nobody wrote to meanwhile is what it was
 reopen() {
+	load_down
 	vol_down
 	vol_check
 	vol_up stream_kb=2048 commit_ms=200
 	check_eq "what stays, after an opening" "$(stays | sha256sum)" "$stays"
+	load_up
 }
 
 vol_models "$SEED" fast:96 mid:256 slow:1024
@@ -90,20 +107,18 @@ while more "$FIO_SHARE"; do
 	check_eq "what fio wrote, after an opening" "$(sum_of)" "$before"
 	by_fio "$fio_seed" --verify_only
 done
+load_down
 vol_down
 fresh
-DM_DISABLE_UDEV=1 dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
-on_load() { VOL=/dev/mapper/load "$@"; }
+on_load() { VOL=$LOAD "$@"; }
 on_load oracle_new "$SEED"
 while more 100; do
 	step on_load by_oracle
-	DM_DISABLE_UDEV=1 dmsetup remove load
 	reopen
-	DM_DISABLE_UDEV=1 dmsetup create load --table "0 $((LOAD_MB * 2048)) linear $VOL 0"
 	on_load oracle_clean --touched --sample 4
 done
 on_load oracle_clean
-DM_DISABLE_UDEV=1 dmsetup remove load
+load_down
 homes=$(vol_tier 1 used) homes=${homes%/*}
 vol_down
 vol_check
