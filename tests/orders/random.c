@@ -82,17 +82,18 @@ static unsigned int tier_of(const unsigned int *range)
 /* The last tier that takes what goes down has shelves, if any. */
 static void draw(struct terrace_move *move)
 {
+	/* A cleaning moves a whole shelf, what all the others move together. */
 	static const uint8_t mode[] = {
 		TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_APPEND, TERRACE_MOVE_MERGE, TERRACE_MOVE_MERGE,
 		TERRACE_MOVE_RAISE, TERRACE_MOVE_RAISE, TERRACE_MOVE_RAISE, TERRACE_MOVE_RAISE, TERRACE_MOVE_RAISE,
 		TERRACE_MOVE_RAISE, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP,
-		TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB, TERRACE_MOVE_CLEAN,
+		TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_DROP, TERRACE_MOVE_SCRUB,
 	};
 
 	memset(move, 0, sizeof(*move));
 	move->cookie = rnd() | 1;
 	move->region = first_region + rnd() % nr_regions;
-	move->mode = mode[rnd() % sizeof(mode)];
+	move->mode = rnd() % 40 ? mode[rnd() % sizeof(mode)] : TERRACE_MOVE_CLEAN;
 	if (move->mode == TERRACE_MOVE_CLEAN) {
 		move->region = first_shelf + rnd() % nr_shelves;
 		move->tier_down = tier_down[1];
