@@ -93,7 +93,7 @@ static void draw(struct terrace_move *move)
 	memset(move, 0, sizeof(*move));
 	move->cookie = rnd() | 1;
 	move->region = first_region + rnd() % nr_regions;
-	move->mode = rnd() % 40 ? mode[rnd() % sizeof(mode)] : TERRACE_MOVE_CLEAN;
+	move->mode = rnd() % 32 ? mode[rnd() % sizeof(mode)] : TERRACE_MOVE_CLEAN;
 	if (move->mode == TERRACE_MOVE_CLEAN) {
 		move->region = first_shelf + rnd() % nr_shelves;
 		move->tier_down = tier_down[1];
