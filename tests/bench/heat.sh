@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What sensing block heat costs an I/O: through BPF, and through perf beside it.
-# bench: mode=vtime memory=3G timeout=1500
+# What sensing costs an I/O: block heat through BPF, and through perf beside it; and files.
+# bench: mode=vtime memory=3G timeout=2400
 #
 # One instruction is one nanosecond, on one CPU. Each figure is the time per 4 KiB
 # read hit with terraced sensing, less that of the same run with terraced not
@@ -9,6 +9,9 @@
 # is the sensing. Running, it drains and does with each access what it is for
 # (heat, ghost cache). Sampling 1 is the worst setting there is; terraced chooses
 # it itself while there are few hits, and the configured one for these many.
+#
+# Files: what the hooks on every read and write cost (bpf/lsm.bpf.c), of a file that is followed, here and there, in a row,
+# written in place, and of one on another filesystem. Blocks are not sensed meanwhile, and terraced is stopped.
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -22,7 +25,9 @@ declare -A NS
 in_ram fio dmsetup
 PATH=$TERRACE_TREE/build:$PATH in_ram terraced
 
-# measure KEY SENSE QD SAMPLE [stopped]: nanoseconds per read hit, into NS[KEY]
+# whether files are followed; what is read, and how
+FILES=no FILE=$VOL RW=randread M=/dev/shm/m
+# measure KEY SENSE QD SAMPLE [stopped]: nanoseconds per read hit (or what RW does), into NS[KEY]
 measure() {
 	local daemon tries
 	cat > $CONF <<-TEXT
@@ -33,6 +38,7 @@ measure() {
 		sense = $2
 		heat_sample = $4
 		evaluate = yes
+		files = $FILES
 	TEXT
 	vol_message set "heat_sample=$4"	# perf takes it as it is
 	LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config $CONF 2> /dev/shm/log &
@@ -42,15 +48,21 @@ measure() {
 		sleep 0.1
 	done
 	grep -q "vol: driving.*sensed by $2" /dev/shm/log || die "not sensed by $2: $(cat /dev/shm/log)"
+	for ((tries = 0; tries < 100; tries++)); do
+		[ "$FILES" = yes ] || break
+		if grep -q "the files of $M are followed" /dev/shm/log; then break; fi
+		sleep 0.1
+	done
+	[ $tries -lt 100 ] || die "files are not followed: $(cat /dev/shm/log)"
 	sleep 1
 	if [ "${5-}" ]; then
 		kill -STOP $daemon
 		vol_message set "heat_sample=$4"	# as it would have come to under this load
 	fi
 	# the sampling has adapted to the load, as it has after any two seconds
-	fio_ --name=w --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
+	fio_ --name=w --filename="$FILE" --ioengine=io_uring --direct=1 --rw="$RW" --iodepth="$3" --bs=4k --size=${MB}m \
 		--norandommap --randrepeat=0 --randseed=77 --time_based --runtime=2 > /dev/null
-	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --rw=randread --iodepth="$3" --bs=4k --size=${MB}m \
+	fio_ --name=x --filename="$FILE" --ioengine=io_uring --direct=1 --rw="$RW" --iodepth="$3" --bs=4k --size=${MB}m \
 		--norandommap --randrepeat=0 --randseed="$3" --io_size=$((IOS * 4))k --output-format=json --output=/dev/shm/o.json > /dev/null
 	NS[$1]=$(awk -v ios="$IOS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json)
 	kill -CONT $daemon
@@ -60,6 +72,8 @@ measure() {
 	wait $daemon
 }
 
+modprobe -q xfs || true
+need_cmd mkfs.xfs
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 mkram tfast 256
 mkram tslow 320
@@ -88,4 +102,29 @@ for qd in 1 32; do
 	figure "... the same through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
 	bar "every access, with terraced's work, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
 done
+
+blkdiscard "$VOL"
+mkfs.xfs -qfK "$VOL"
+mkdir -p $M
+mount -o noatime "$VOL" $M
+dd if=/dev/zero of=$M/000001.sst bs=64k count=$((MB * 16)) oflag=direct status=none
+sync
+vol_message checkpoint
+sleep 10
+# what KEY: nanoseconds that following adds to it, at QD1 and QD32
+added() {
+	local qd
+	for qd in 1 32; do
+		FILES=no measure "$1-no-$qd" none $qd 16 stopped
+		FILES=yes measure "$1-yes-$qd" none $qd 16 stopped
+		figure "files followed, $2, QD$qd" $((NS[$1-yes-$qd] - NS[$1-no-$qd])) ns
+	done
+}
+FILE=$M/000001.sst
+added here "4 KiB read anywhere in a table"
+RW="read" added row "4 KiB read in a row of a table"
+RW="randwrite" added write "4 KiB written in place"
+FILE=$VOL
+added elsewhere "4 KiB read of what is not followed"
+umount $M
 bars_end
