@@ -2,11 +2,13 @@
 /* What dead files leave behind: a bounded queue, marks that are always taken back, and no trim of another filesystem. */
 #include <errno.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,18 +45,26 @@ int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 
 /* A filesystem that is slow, and can be trimmed. */
 static sem_t gate;
-static bool holds;
-static int held, trims;
+static bool holds, is_xfs;
+static int held, syncs, trims;
 static struct fstrim_range range[64];	/* the first of them, as they were asked for */
 static int64_t frees = -1;		/* so much of each was free; -1: what was asked for */
 
 int syncfs(int fd)
 {
 	(void)fd;
+	syncs++;
 	if (!holds)
 		return 0;
 	__atomic_store_n(&held, 1, __ATOMIC_SEQ_CST);
 	sem_wait(&gate);
+	return 0;
+}
+
+int fstatfs(int fd, struct statfs *fs)
+{
+	(void)fd;
+	*fs = (struct statfs){ .f_type = is_xfs ? XFS_SUPER_MAGIC : EXT4_SUPER_MAGIC };
 	return 0;
 }
 
@@ -316,6 +326,28 @@ static void just_the_dead_ranges_are_trimmed(void **state)
 	frees = -1;
 }
 
+/* One that sees to the commit by itself when it is trimmed is not synced: all that users have written would go there with it. */
+static void xfs_is_not_synced(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	for (int xfs = 0; xfs <= 1; xfs++) {
+		struct invalidate *i = begin(true, true, 10);
+
+		is_xfs = xfs;
+		syncs = trims = 0;
+		add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), 4);
+		wait_for(i, 4);
+		assert_int_equal(syncs, !xfs);
+		assert_int_equal(trims, 4);
+		invalidate_close(i);
+	}
+	is_xfs = false;
+	trims = 0;
+}
+
 /* Whatever order they are trimmed in, marks are taken back of those that have them. */
 static void marks_are_taken_back_of_what_is_marked(void **state)
 {
@@ -417,6 +449,7 @@ int main(void)
 		cmocka_unit_test(the_kernel_may_have_no_room),
 		cmocka_unit_test(another_filesystem_is_not_trimmed),
 		cmocka_unit_test(just_the_dead_ranges_are_trimmed),
+		cmocka_unit_test(xfs_is_not_synced),
 		cmocka_unit_test(marks_are_taken_back_of_what_is_marked),
 		cmocka_unit_test(what_is_tried_again_holds_up_nothing),
 		cmocka_unit_test(the_end_waits_for_no_filesystem),
