@@ -2,17 +2,23 @@
 /*
  * What threads do with tables, as far as it tells at once who compacts: one that has begun to read a table from its
  * beginning and writes another. A query may read the first block of a table, but creates none.
+ *
+ * What it reads before its first output is a scan's as well as a compaction's. Databases keep threads for compactions: one that has
+ * been seen to compact is taken for one that does again, until it has read so much and written nothing.
  */
 #ifndef TERRACE_WORK_BPF_H
 #define TERRACE_WORK_BPF_H
 
 #include "compacting.bpf.h"
 
+#define READS_TRUSTED	64	/* told ones: 8 MiB in a row, or as many inputs begun */
+
 __u32 marks;		/* the use is switched on */
 
 struct work {
 	__u64 output;		/* the inode it writes; 0: none */
 	__u32 reads;
+	__u32 trusted;		/* so many reads more are a compaction's, for it was one before */
 };
 
 struct {
@@ -31,10 +37,17 @@ static struct work *work_of(__u32 thread)
 	return bpf_map_lookup_elem(&works, &thread);
 }
 
-static void judge(__u32 thread, const struct work *w)
+static void judge(__u32 thread, struct work *w)
 {
-	if (marks && w->output && w->reads)
-		ignore(thread);
+	if (!marks || !w->reads)
+		return;
+	if (w->output)
+		w->trusted = READS_TRUSTED;
+	else if (w->trusted)
+		w->trusted--;
+	else
+		return;
+	ignore(thread);
 }
 
 static void reads_through(void)

@@ -123,6 +123,31 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	check_eq "ignored reads of another" "$(number ignored)" "$ignored"
 	pass "$fs: a compaction is ignored from its start"
 
+	# ---- a thread that compacts again: what it reads before its first output, too ----
+	tables write 43 1 4
+	tables write 44 1 16
+	sums 000044.ldb
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	tables again 43 53 44 /dev/shm/go > /dev/shm/again &
+	thread=$!
+	until_ "another compaction" is compactions 4
+	sums 000053.ldb
+	sleep 2		# no mark of that is left
+	ignored=$(number ignored) reads=$(reads)
+	touch /dev/shm/go
+	until_ "what it reads" grep -q begun /dev/shm/again
+	until_ "what it reads, told" reads_grown $((reads + 1))
+	sleep 1
+	check_eq "reads that are ignored, of all" "$(($(number ignored) - ignored))" "$(($(reads) - reads))"
+	# one that goes on without an output is a scan
+	rm /dev/shm/go
+	wait $thread || die "no scan"
+	sleep 1
+	ignored=$(($(number ignored) - ignored)) reads=$(($(reads) - reads))
+	[ $((reads - ignored)) -ge 50 ] || die "of $reads reads of a scan $ignored are ignored"
+	pass "$fs: what a thread that has compacted reads first is ignored, and all but the first of a scan is not"
+
 	# ---- names that are nobody's: a profile that is switched off marks nothing in the kernel either ----
 	printf 'profiles = cassandra\n' >> "$CONF"
 	kill -HUP "$daemon"
@@ -136,7 +161,7 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	until_ "its reads" reads_grown $((reads + 10))
 	sleep 1
 	check_eq "reads that are ignored where .ldb is no table" "$(number ignored)" "$ignored"
-	check_eq "compactions" "$(number compactions)" 3
+	check_eq "compactions" "$(number compactions)" 4
 	pass "$fs: names of profiles that are switched off mean nothing"
 
 	# ---- nothing else was touched, nothing is kept open ----

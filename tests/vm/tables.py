@@ -5,6 +5,8 @@
 usage: tables.py FOLDER write FIRST COUNT MB          tables FIRST.ldb ...
        tables.py FOLDER compact IN,IN.. OUT,OUT.. [keep] [fast] [log]  read side by side, write one after the other, delete the inputs;
                                                        log: the same thread writes 000009.log within the first output
+       tables.py FOLDER again IN OUT SCANNED FILE      the same, then as if it began another: when FILE is there, reads the first 128 KiB of
+                                                       SCANNED; when it has gone, all of it, and stops for two seconds in the last quarter
        tables.py FOLDER wal NUMBER MB FILE [ahead]     a log, in records of a page, not synced, closed when FILE is there; ahead: its room is
                                                        allocated when it is made, as RocksDB does it, else when it is written back
        tables.py FOLDER hold NUMBER FILE               delete a table that is mapped and not open; when FILE is there, md5 of what is mapped
@@ -106,6 +108,24 @@ def compact(folder, inputs, outputs, keep, fast, logs):
         os.unlink(name(folder, i))
 
 
+def again(folder, number, to, scanned, go):
+    compact(folder, [number], [to], keep=False, fast=True, logs=False)
+    fd = os.open(name(folder, scanned), os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)	# nothing is read ahead
+    print('compacted', flush=True)
+    while not os.path.exists(go):
+        time.sleep(0.05)
+    os.pread(fd, 2 * STEP, 0)
+    print('begun', flush=True)
+    while os.path.exists(go):
+        time.sleep(0.05)
+    size = os.fstat(fd).st_size
+    for at in range(0, size, STEP):
+        os.pread(fd, STEP, at)
+        if at == size * 3 // 4:
+            time.sleep(2)
+
+
 def hold(folder, number, go):
     fd = os.open(name(folder, number), os.O_RDONLY)
     held = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
@@ -184,7 +204,7 @@ def main(folder, what, *args):
     elif what == 'desert':
         for number in range(int(args[0]), int(args[0]) + int(args[1])):
             os.unlink(name(folder, number))
-    elif what in ('hold', 'stuck', 'slow', 'wal'):
+    elif what in ('again', 'hold', 'stuck', 'slow', 'wal'):
         globals()[what](folder, *args)
     else:
         compact(folder, args[0].split(','), args[1].split(','), 'keep' in args, 'fast' in args, 'log' in args)
