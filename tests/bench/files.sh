@@ -30,7 +30,8 @@
 #		second: of what lay below then and is fast now, what was nobody's then and is nobody's now (dead.py)
 #	kept	dead blocks among those that orders left up, when they made room around them
 #	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space: while the database compacts, the
-#		median and the worst of all looks, one a second; and at rest, after all of this
+#		median, mean and worst of all looks, one a second, and the worst of what the look before had found dead as
+#		well, for which a trim was late; and at rest, after all of this
 #
 #	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
 #		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
@@ -40,6 +41,8 @@
 #
 # no-trim_dead has no invalidation at all; in only-ban_dead nothing is trimmed either, but the marks last; no-ban_dead has
 # the trims alone.
+#
+# Each use has a bar without it as well: what it is there for has to get so much worse, or it does nothing.
 #
 # VARIANTS=all,no-inherit_heat measures these alone. Counts, not times: any machine gives them.
 # shellcheck disable=SC2016,SC2034,SC2119,SC2154
@@ -89,16 +92,18 @@ quiet() {
 		[ "$before" != "$(number trims)/$(number "done")/0" ] || return 0
 	done
 }
-# moved: into MOVED, what has gone where since the last call; `janitor` is what the kernel moved by itself
+# moved: into MOVED, what has gone where since the last call, and into CAME, what has come up and was no heir; `janitor` is what the kernel moved by itself
 seen=(promoted_by_flush_blocks promoted_by_compaction_blocks promoted_by_epoch_blocks promoted_as_heirs_blocks demoted_blocks dropped_blocks)
 declare -A WAS
 moved() {
 	local one now
-	MOVED=
+	MOVED=''
+	CAME=0
 	answers
 	for one in "${seen[@]}"; do
 		now=$(found "$one")
 		MOVED+=" ${one%_blocks} $((now - ${WAS[$one]:-0})),"
+		case $one in promoted_as_heirs*) ;; promoted_*) CAME=$((CAME + now - ${WAS[$one]:-0})) ;; esac
 		WAS[$one]=$now
 	done
 	now=$(counter moved)
@@ -112,11 +117,12 @@ steady() {
 # share A B: of 10,000
 share() { echo $((10000 * $1 / ($2 ? $2 : 1))); }
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
+mean() { printf '%s\n' "$@" | awk '{ sum += $1 } END { print int(sum / NR) }'; }
 worst() { printf '%s\n' "$@" | sort -n | tail -1; }
 # lost NAME SEED WHAT COMMAND...: what the hot part has lost by it, TIMES times
 lost() {
 	local name=$1 seed=$2 what=$3 time before after
-	local -a all=() befores=() afters=() laters=()
+	local -a all=() befores=() afters=() laters=() came=()
 	for ((time = 0; time < TIMES; time++)); do
 		[ "$what" = scan ] || database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 10)) --seed=$((seed + 50 + time)) --disable_auto_compactions=1
 		steady $((seed + 3 * time))
@@ -129,6 +135,7 @@ lost() {
 		moved
 		# what was only not up yet is not lost
 		probe $((seed + 3 * time + 30))
+		came+=("$CAME")
 		befores+=("$before") afters+=("$after") all+=($((before - after))) laters+=("$HITS")
 		echo "# $name: $what, hits $before -> $after -> $HITS of 10000;$MOVED"
 	done
@@ -137,6 +144,7 @@ lost() {
 	GOT[$name.$what]=$(median "${all[@]}")
 	GOT[$name.$what.later]=$(median "${laters[@]}")
 	GOT[$name.$what.worst]=$(worst "${all[@]}")
+	GOT[$name.$what.came]=$(median "${came[@]}")
 }
 # churn NAME: hits meanwhile
 churn() {
@@ -157,8 +165,8 @@ churn() {
 }
 # compacts NAME: what is dead in the fast tier, each second of it, and what of that orders have brought up
 compacts() {
-	local round looker up known dead fast came now before
-	local -a looks all=() sums
+	local round looker up known dead fast came now before last
+	local -a looks lasts all=() lasting=() sums
 	answers
 	up=$(raised) known=$(found promoted_dead_blocks)
 	sums=(0 0 0)
@@ -171,16 +179,17 @@ compacts() {
 		database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 2)) --seed=$((60 + round))
 		kill $looker
 		wait $looker 2> /dev/null || true
-		looks=()
-		while read -r dead fast came now before; do
-			[ "$before" ] || continue
+		looks=() lasts=()
+		while read -r dead fast came now before last; do
+			[ "$last" ] || continue
 			looks+=("$(share "$dead" "$fast")")
+			lasts+=("$(share "$last" "$fast")")
 			sums=($((sums[0] + came)) $((sums[1] + now)) $((sums[2] + before)))
 		done < /dev/shm/looks
 		[ ${#looks[@]} -gt 0 ] || die "no look at what is dead while the database compacts"
 		moved
-		echo "# $1: compacting, dead in fast second by second, of 10000: ${looks[*]};$MOVED"
-		all+=("${looks[@]}")
+		echo "# $1: compacting, dead in fast second by second, of 10000: ${looks[*]}; of that since the second before: ${lasts[*]};$MOVED"
+		all+=("${looks[@]}") lasting+=("${lasts[@]}")
 	done
 	quiet
 	answers
@@ -191,6 +200,8 @@ compacts() {
 	GOT[$1.ibir_most]=$(share "${sums[1]}" "${sums[0]}")
 	GOT[$1.ibor_busy]=$(median "${all[@]}")
 	GOT[$1.ibor_worst]=$(worst "${all[@]}")
+	GOT[$1.ibor_mean]=$(mean "${all[@]}")
+	GOT[$1.ibor_lasting]=$(worst "${lasting[@]}")
 	GOT[$1.ibor_over]=$(share "$(printf '%s\n' "${all[@]}" | awk '$1 > 100' | wc -l)" ${#all[@]})
 }
 # drive N EXPRESSION: of what drive N's own queue counts
@@ -271,6 +282,9 @@ variant() {
 	local up
 	up=$(raised)
 	GOT[$name.ibir]=$(share "$(found promoted_dead_blocks)" "$up")
+	GOT[$name.streams]=$(found cold_streams_blocks)
+	GOT[$name.by_level]=$(found cold_by_level_streams)
+	GOT[$name.ignored]=$(found ignored)
 	GOT[$name.kept]=$((10000 * $(found retained_dead_blocks) / ($(found retained_blocks) + 1)))
 	echo "# $name: dead in fast $dead of $fast, dead brought up $(found promoted_dead_blocks) of $up, dead kept $(found retained_dead_blocks) of $(found retained_blocks), sent down $(found not_retained_dead_blocks); heirs $(found heirs_blocks) (hot $(found hot_heirs_blocks), raised $(found promoted_as_heirs_blocks)), tails $(found pinned_tails_blocks) kept $(found retained_as_tails_blocks), cold streams $(found cold_streams) ($(found cold_streams_blocks) blocks, $(found cold_by_level_streams) by level), warm $(found warm_streams), compactions $(found compactions), mapped $(found mapped), lost $(found events_lost)"
 	grep -E 'stop for|go on, as a trial|driver' "$LOG" | sed "s/^/# $name: /" || true
@@ -281,6 +295,24 @@ variant() {
 	vol_down
 }
 
+# worse NAME: what its use is there for
+worse() {
+	case $1 in
+	no-inherit_heat) bar "$1: hits lost by the big compaction" "${GOT[$1.compaction]}" "of 10000" -500 ;;
+	no-pin_tails) bar "$1: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$1.lhr.fast]}" "of 10000" 5000 ;;
+	no-cold_streams) bar "$1: written straight to the slow tier" "${GOT[$1.streams]}" "blocks" 0 ;;
+	no-bottom_share | no-database_logs) bar "$1: streams that are cold by their level" "${GOT[$1.by_level]}" "streams" 0 ;;
+	no-ignore_compactions) bar "$1: reads that heat nothing" "${GOT[$1.ignored]}" "reads" 0 ;;
+	no-trim_dead)
+		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" -500
+		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000 ;;
+	only-ban_dead)
+		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" 100
+		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000 ;;
+	none) bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000 ;;
+	esac
+}
+
 # told NAME: its rows; a run that does not come to its end has told those that it had
 told() {
 	local one=$1 what
@@ -288,7 +320,6 @@ told() {
 	figure "$one: fast hits while the database compacts" "${GOT[$one.churn]}" "of 10000"
 	figure "$one: written to the fast drive meanwhile" "${GOT[$one.churn.fast]}" "MiB"
 	figure "$one: written to the slow drive meanwhile" "${GOT[$one.churn.slow]}" "MiB"
-	figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
 	figure "$one: fast hits before the big compaction" "${GOT[$one.compaction.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.compaction.after]}" "of 10000"
 	figure "$one: fast hits in the moment after that" "${GOT[$one.compaction.later]}" "of 10000"
@@ -299,8 +330,15 @@ told() {
 	figure "$one: IBIR while it compacts by looking" "${GOT[$one.ibir_seen]}" "of 10000"
 	figure "$one: ... and what has died within that second" "${GOT[$one.ibir_most]}" "of 10000"
 	figure "$one: IBOR in the worst second while it compacts" "${GOT[$one.ibor_worst]}" "of 10000"
+	figure "$one: IBOR in the mean second while it compacts" "${GOT[$one.ibor_mean]}" "of 10000"
+	figure "$one: ... of what was dead the second before as well, in the worst" "${GOT[$one.ibor_lasting]}" "of 10000"
 	figure "$one: seconds while it compacts with an IBOR above 1 %" "${GOT[$one.ibor_over]}" "of 10000"
+	for what in scan compaction; do figure "$one: blocks that came up with a $what, heirs apart" "${GOT[$one.$what.came]}" "blocks"; done
 	if [ "$one" = all ]; then
+		bar "all: fast hits of keys anywhere, indexes and filters read as well" "${GOT[all.lhr.fast]}" "of 10000" -5500
+		bar "all: written straight to the slow tier" "${GOT[all.streams]}" "blocks" -1
+		bar "all: streams that are cold by their level" "${GOT[all.by_level]}" "streams" -1
+		bar "all: reads that heat nothing" "${GOT[all.ignored]}" "reads" -1
 		bar "all: hits lost by a full scan" "${GOT[all.scan]}" "of 10000" 100
 		bar "all: hits lost by the big compaction" "${GOT[all.compaction]}" "of 10000" 100
 		bar "all: LHR, found among what the fast drive was asked for" "${GOT[all.lhr]}" "of 10000" -10000
@@ -308,12 +346,14 @@ told() {
 		bar "all: IBOR while it compacts, median of its seconds" "${GOT[all.ibor_busy]}" "of 10000" 100
 		bar "all: IBOR at rest, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
+		figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
 		figure "$one: hits lost by a full scan" "${GOT[$one.scan]}" "of 10000"
 		figure "$one: hits lost by the big compaction" "${GOT[$one.compaction]}" "of 10000"
 		figure "$one: LHR" "${GOT[$one.lhr]}" "of 10000"
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
 		figure "$one: IBOR while it compacts" "${GOT[$one.ibor_busy]}" "of 10000"
 		figure "$one: IBOR at rest" "${GOT[$one.ibor]}" "of 10000"
+		worse "$one"
 	fi
 }
 
@@ -322,5 +362,5 @@ for one in "${VARIANTS[@]}"; do
 	variant "$one"
 	told "$one"
 done
-# without `all` there is nothing to judge
-[[ " ${VARIANTS[*]} " != *" all "* ]] || bars_end
+# no-ban_dead alone has nothing to judge
+[ "$bars_all" = 0 ] || bars_end

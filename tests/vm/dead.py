@@ -5,9 +5,10 @@
 usage: dead.py CONTROL MOUNTPOINT [SECONDS]
 
 The filesystem lies directly on the volume.  Prints "DEAD FAST": blocks.  With SECONDS it looks again and again, so long
-after the look before, until it is killed, and prints "DEAD FAST CAME DEAD_NOW DEAD_BEFORE" each time: of the blocks that
-lay below at the look before those that are fast now; of these those that belong to no file now, some of which have died since; and
-of these in turn those that belonged to none then, either: they came up dead, or have been a file's, written and dead within that time.
+after the look before, until it is killed, and prints "DEAD FAST CAME DEAD_NOW DEAD_BEFORE LASTING" each time: of the blocks that
+lay below at the look before those that are fast now; of these those that belong to no file now, some of which have died since;
+of these in turn those that belonged to none then, either: they came up dead, or have been a file's, written and dead within that
+time; and of DEAD those that were fast and dead at the look before: what has just died is not among them.
 """
 import ctypes
 import fcntl
@@ -68,19 +69,19 @@ def count(mask):
 
 
 def look(fd, regions, mountpoint, before):
-    """Its five numbers; @before: what lay below of each region, and what of that was dead, which is brought up to date."""
+    """Its six numbers; @before: what lay below of each region, what was dead, and both fast and dead; it is brought up to date."""
     free = 0
     now = list(masks(fd, regions))	# first: what dies in between counts as dead
     for first, end in free_ranges(mountpoint):
         free |= ((1 << (end - first)) - 1) << first
-    sums = [0] * 5
+    sums = [0] * 6
     for number, present, fast, packed in now:
         dead = free >> number * REGION & (1 << REGION) - 1
-        was_below, was_dead = before.get(number, (0, 0))
-        came = was_below & fast
-        for k, mask in enumerate((fast & dead, fast, came, came & dead, came & dead & was_dead)):
+        was_below, was_dead, was_fast_dead = before.get(number, (0, 0, 0))
+        came, held = was_below & fast, fast & dead
+        for k, mask in enumerate((held, fast, came, came & dead, came & dead & was_dead, held & was_fast_dead)):
             sums[k] += count(mask)
-        before[number] = ((present | packed) & ~fast, dead)
+        before[number] = ((present | packed) & ~fast, dead, held)
     return sums
 
 
