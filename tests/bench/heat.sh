@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What sensing costs an I/O: block heat through BPF, and through perf beside it; and files.
-# bench: mode=vtime memory=3G timeout=2400
+# bench: mode=vtime memory=3G timeout=2400 parts=WHAT:blocks,files
 #
 # One instruction is one nanosecond, on one CPU. Each figure is the time per 4 KiB
 # read hit with terraced sensing, less that of the same run with terraced not
@@ -11,13 +11,14 @@
 # it itself while there are few hits, and the configured one for these many.
 #
 # Files: what the hooks on every read and write cost (bpf/lsm.bpf.c), of a file that is followed, here and there, in a row,
-# written in place, and of one on another filesystem. Blocks are not sensed meanwhile, and terraced is stopped.
+# written in place, and of one on another filesystem. Blocks are not sensed meanwhile, and terraced is stopped. The bars are a tenth above
+# what was seen.
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
-IOS=${IOS:-200000}
+IOS=${IOS:-200000} WHAT=${WHAT:-blocks,files}
 MB=112
 CONF=/dev/shm/terraced.conf
 declare -A NS
@@ -72,6 +73,55 @@ measure() {
 	wait $daemon
 }
 
+blocks() {
+	local qd sense
+	for qd in 1 32; do
+		measure none-$qd none $qd 16
+		for sense in bpf access; do
+			measure $sense-$qd-16 $sense $qd 16
+			measure $sense-$qd-1 $sense $qd 1
+		done
+		measure still-$qd none $qd 16 stopped
+		measure alone-$qd-16 bpf $qd 16 stopped
+		measure alone-$qd-1 bpf $qd 1 stopped
+		bar "within the I/O, default sampling (1 in 16), QD$qd" $((NS[alone-$qd-16] - NS[still-$qd])) ns 150
+		bar "... and all that terraced does with it" $((NS[bpf-$qd-16] - NS[none-$qd])) ns 150
+		figure "... the same through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
+		figure "within the I/O, every access, QD$qd" $((NS[alone-$qd-1] - NS[still-$qd])) ns
+		figure "... and all that terraced does with it" $((NS[bpf-$qd-1] - NS[none-$qd])) ns
+		figure "... the same through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
+		bar "every access, with terraced's work, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
+	done
+}
+
+# added KEY WHAT MOST: nanoseconds that following adds to it, at QD1 and QD32
+added() {
+	local qd
+	for qd in 1 32; do
+		FILES=no measure "$1-no-$qd" none $qd 16 stopped
+		FILES=yes measure "$1-yes-$qd" none $qd 16 stopped
+		bar "files followed, $2, QD$qd" $((NS[$1-yes-$qd] - NS[$1-no-$qd])) ns "$3"
+	done
+}
+
+files() {
+	blkdiscard "$VOL"
+	mkfs.xfs -qfK "$VOL"
+	mkdir -p $M
+	mount -o noatime "$VOL" $M
+	dd if=/dev/zero of=$M/000001.sst bs=64k count=$((MB * 16)) oflag=direct status=none
+	sync
+	vol_message checkpoint
+	sleep 10
+	FILE=$M/000001.sst
+	added here "4 KiB read anywhere in a table" 800
+	RW="read" added row "4 KiB read in a row of a table" 800
+	RW="randwrite" added write "4 KiB written in place" 650
+	FILE=$VOL
+	added elsewhere "4 KiB read of what is not followed" 350
+	umount $M
+}
+
 modprobe -q xfs || true
 need_cmd mkfs.xfs
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
@@ -85,46 +135,5 @@ dd if=/dev/zero of="$VOL" bs=64k count=$((MB * 16)) oflag=direct status=none
 vol_message checkpoint
 sleep 10	# the idle checkpoint and the lazy mirror's copy are done
 
-for qd in 1 32; do
-	measure none-$qd none $qd 16
-	for sense in bpf access; do
-		measure $sense-$qd-16 $sense $qd 16
-		measure $sense-$qd-1 $sense $qd 1
-	done
-	measure still-$qd none $qd 16 stopped
-	measure alone-$qd-16 bpf $qd 16 stopped
-	measure alone-$qd-1 bpf $qd 1 stopped
-	bar "within the I/O, default sampling (1 in 16), QD$qd" $((NS[alone-$qd-16] - NS[still-$qd])) ns 150
-	bar "... and all that terraced does with it" $((NS[bpf-$qd-16] - NS[none-$qd])) ns 150
-	figure "... the same through perf" $((NS[access-$qd-16] - NS[none-$qd])) ns
-	figure "within the I/O, every access, QD$qd" $((NS[alone-$qd-1] - NS[still-$qd])) ns
-	figure "... and all that terraced does with it" $((NS[bpf-$qd-1] - NS[none-$qd])) ns
-	figure "... the same through perf" $((NS[access-$qd-1] - NS[none-$qd])) ns
-	bar "every access, with terraced's work, QD$qd: throughput lost" $(((NS[bpf-$qd-1] - NS[none-$qd]) * 1000 / NS[bpf-$qd-1])) o/oo 50
-done
-
-blkdiscard "$VOL"
-mkfs.xfs -qfK "$VOL"
-mkdir -p $M
-mount -o noatime "$VOL" $M
-dd if=/dev/zero of=$M/000001.sst bs=64k count=$((MB * 16)) oflag=direct status=none
-sync
-vol_message checkpoint
-sleep 10
-# what KEY: nanoseconds that following adds to it, at QD1 and QD32
-added() {
-	local qd
-	for qd in 1 32; do
-		FILES=no measure "$1-no-$qd" none $qd 16 stopped
-		FILES=yes measure "$1-yes-$qd" none $qd 16 stopped
-		figure "files followed, $2, QD$qd" $((NS[$1-yes-$qd] - NS[$1-no-$qd])) ns
-	done
-}
-FILE=$M/000001.sst
-added here "4 KiB read anywhere in a table"
-RW="read" added row "4 KiB read in a row of a table"
-RW="randwrite" added write "4 KiB written in place"
-FILE=$VOL
-added elsewhere "4 KiB read of what is not followed"
-umount $M
+for part in ${WHAT//,/ }; do $part; done
 bars_end
