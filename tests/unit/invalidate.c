@@ -395,6 +395,27 @@ static void what_is_tried_again_holds_up_nothing(void **state)
 	trims = 0;
 }
 
+/* From one tick to the next a tenth of a second goes by: the thread, once it has been woken, does not wait for that. */
+static void trims_wait_for_no_tick(void **state)
+{
+	struct invalidate *i = begin(false, true, 400);
+	struct invalidate_counts c = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat("/tmp", &st), 0);
+	trims = 0;
+	add(i, "/tmp", major(st.st_dev) << 20 | minor(st.st_dev), 3);
+	invalidate_tick(i);
+	for (int n = 0; n < 1000 && c.trims < 3; n++) {
+		usleep(5000);
+		invalidate_counts(i, &c);
+	}
+	assert_int_equal(c.trims, 3);
+	invalidate_close(i);
+	trims = 0;
+}
+
 static void *open_the_gate(void *arg)
 {
 	(void)arg;
@@ -452,6 +473,7 @@ int main(void)
 		cmocka_unit_test(xfs_is_not_synced),
 		cmocka_unit_test(marks_are_taken_back_of_what_is_marked),
 		cmocka_unit_test(what_is_tried_again_holds_up_nothing),
+		cmocka_unit_test(trims_wait_for_no_tick),
 		cmocka_unit_test(the_end_waits_for_no_filesystem),
 	};
 
