@@ -105,8 +105,11 @@ static struct growing *growing_of(struct watch *w, const struct file_id *id)
 	return NULL;
 }
 
-/* A log is deleted as soon as it is closed, before it can be asked once more. Its end may be given up when it is closed, unheard. */
-static void keep_log(struct watch *w, const struct asker_answer *a)
+/*
+ * A log is deleted as soon as it is closed, before it can be asked once more, and so is what a compaction was writing when it was
+ * stopped. Its end may be given up when it is closed, unheard.
+ */
+static void keep_growing(struct watch *w, const struct asker_answer *a)
 {
 	struct place *p = places_find(&w->places, &a->id);
 	const bool shared = p && p->shared;
@@ -118,6 +121,7 @@ static void keep_log(struct watch *w, const struct asker_answer *a)
 	if (p) {
 		p->shared = shared;
 		p->stale = true;
+		p->early = true;
 	}
 }
 
@@ -125,6 +129,7 @@ static void tell_growing(struct watch *w, const struct growing *g, const struct 
 {
 	uint64_t bytes = 0;
 
+	keep_growing(w, a);
 	if (g->b) {
 		w->tell.growing(w->tell.ctx, &g->id, g->b, g->bottom, a->extent, a->nr);
 		return;
@@ -132,7 +137,6 @@ static void tell_growing(struct watch *w, const struct growing *g, const struct 
 	for (uint32_t i = 0; i < a->nr; i++)
 		if (a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK > bytes)
 			bytes = a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK;
-	keep_log(w, a);
 	files_lies(&w->files, &g->id, bytes);
 	w->tell.log(w->tell.ctx, &g->id, a->extent, a->nr);
 }

@@ -11,7 +11,7 @@ static void place_file(struct bequest_file *f, struct places *places)
 {
 	const struct place *p = places_find(places, &f->id);
 
-	if (f->nr || !p)
+	if (f->nr || !p || p->early)
 		return;
 	f->extent = malloc(p->nr * sizeof(*f->extent));
 	if (!f->extent)

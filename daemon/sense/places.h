@@ -18,6 +18,7 @@ struct place {
 	uint32_t nr;		/* 0: free */
 	bool stale;		/* part of it may be others' since: cut, or shared */
 	bool shared;		/* ... or is about to be: it stays stale */
+	bool early;		/* asked while it grew: part of it may be missing, and its end given up */
 	bool again;		/* to be looked at again */
 	bool absent;		/* its filesystem was away, and it has not been looked at since */
 	uint64_t serial;	/* when it was kept */

@@ -77,14 +77,14 @@ static void on_left(void *ctx, const struct file *file)
 		w->tell.left(w->tell.ctx, &file->id);
 }
 
-/* What is told of it ends also where its place is not known: a killed compaction's output was never asked for. */
+/* What is told of it ends also where its place is not known: of a killed compaction's output hardly anything was written yet. */
 static void on_death(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
 	const struct mount *m = mounts_now(&w->mounts, file->id.dev);
 	struct place *p = places_find(&w->places, &file->id);
 
-	inquiries_dead(&w->inquiries, &file->id, p && m);
+	inquiries_dead(&w->inquiries, &file->id, p && m && !p->early);
 	w->dead_extents += p ? DEATH_EXTENTS + p->nr : 1;
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;

@@ -647,6 +647,48 @@ static void who_was_there_before_is_found(void **state)
 	watch_close(w);
 }
 
+static uint32_t growing_told;
+
+static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom, const struct extent *extents,
+		       uint32_t nr)
+{
+	(void)ctx;
+	(void)b;
+	(void)bottom;
+	(void)extents;
+	assert_int_equal(id->inode, 1);
+	growing_told = nr;
+}
+
+/* RocksDB deletes what its compactions were writing when it is closed: nobody has asked for that as a whole. */
+static void an_output_that_is_not_finished_is_trimmed(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead, .growing = on_growing };
+	struct watch *w;
+	char why[200];
+
+	(void)state;
+	memset(&told, 0, sizeof(told));
+	asked = 0;
+	held = false;
+	gone = 0;
+	pieces = 10;
+	growing_told = 0;
+	assert_int_equal(watch_open(250, 1, NULL, FILE_PROFILES, &tell, &w, why, sizeof(why)), 0);
+	written(2);
+	watch_tick(w, false, false);
+	happens(TERRACE_FILE_CREATED, 0);
+	happens_to(2, TERRACE_FILE_READ, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	happens(TERRACE_FILE_WRITTEN, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	watch_tick(w, false, false);
+	assert_int_equal(growing_told, 10);
+	dies(w);
+	assert_int_equal(told.nr, 10);
+	assert_int_equal(told.sure, 0);
+}
+
 static struct {
 	int times;
 	uint32_t nr;
@@ -746,6 +788,7 @@ int main(void)
 		cmocka_unit_test(who_was_closed_unheard_has_a_place),
 		cmocka_unit_test(what_is_looked_at_again_gives_way),
 		cmocka_unit_test(who_was_there_before_is_found),
+		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
 		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),
 	};
