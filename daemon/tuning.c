@@ -21,6 +21,7 @@ const struct tuning_part tuning_parts[] = {
 	PART(epoch, epoch_tunable_table),
 	PART(admit, admit_tunable_table),
 	PART(shards, shards_tunable_table),
+	PART(miniature, miniature_tunable_table),
 	PART(codec, codec_tunable_table),
 	PART(ralt, ralt_tunable_table),
 	PART(budget, budget_tunable_table),

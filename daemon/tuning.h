@@ -19,6 +19,7 @@
 #include "decide/idle.h"
 #include "decide/loose.h"
 #include "decide/mapper.h"
+#include "decide/miniature.h"
 #include "decide/msc.h"
 #include "decide/shards.h"
 #include "decide/tracker.h"
@@ -37,6 +38,7 @@ struct tuning {
 	struct epoch_tunables epoch;
 	struct admit_tunables admit;
 	struct shards_tunables shards;
+	struct miniature_tunables miniature;
 	struct codec_tunables codec;
 	struct ralt_tunables ralt;
 	struct budget_tunables budget;

@@ -178,6 +178,27 @@ static int open_memory(struct engine *e)
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
+/* What is filled stays: it must leave demotions something to find above the low mark. */
+static double fill_share(const struct engine *e)
+{
+	double most = FILL_BELOW_LOW * e->c.tuning.watermark.low;
+
+	return e->c.fill < most ? e->c.fill : most;
+}
+
+/* Without memory for it nothing is foretold. */
+static void open_whatif(struct engine *e)
+{
+	const struct whatif_config c = {
+		.heat = e->warmth.kind, .rule = e->c.rule, .blocks = e->shape.blocks, .fast_blocks = e->fast_blocks,
+		.fill = fill_share(e), .seed = e->c.seed,
+	};
+
+	whatif_close(&e->whatif);
+	if (e->senses)
+		whatif_open(&e->whatif, &c, &e->c.tuning);
+}
+
 static int open_parts(struct engine *e)
 {
 	int err = book_init(&e->book, e->shape.regions, e->port->aged);
@@ -189,6 +210,7 @@ static int open_parts(struct engine *e)
 	if (err)
 		return err;
 	e->senses = e->port->ops->drain && e->fast_blocks;
+	open_whatif(e);
 	limits_init(e);
 	orders_init(e);
 	threshold_init(e);
@@ -206,6 +228,7 @@ static int open_parts(struct engine *e)
 static void release(struct engine *e)
 {
 	warmth_close(&e->warmth);
+	whatif_close(&e->whatif);
 	book_exit(&e->book);
 	for (size_t i = 0; i < sizeof(e->memory) / sizeof(e->memory[0]); i++)
 		free(e->memory[i]);
@@ -256,6 +279,7 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 {
 	struct ralt_tunables ralt = e->c.tuning.ralt;
 	struct shards_tunables shards = e->c.tuning.shards;
+	struct miniature_tunables miniature = e->c.tuning.miniature;
 	struct tracker_tunables tracker = e->c.tuning.tracker;
 	enum heat_kind heat = e->c.heat;
 	uint32_t cache = e->c.cache_blocks;
@@ -269,6 +293,7 @@ void engine_retune(struct engine *e, const struct engine_config *c)
 	/* What sized the memory and the files at the start. */
 	e->c.tuning.ralt = ralt;
 	e->c.tuning.shards = shards;
+	e->c.tuning.miniature = miniature;
 	e->c.tuning.tracker = tracker;
 	e->c.heat = heat;
 	e->c.cache_blocks = cache;
@@ -427,12 +452,14 @@ static void rest(struct engine *e)
 		e->port->ops->each_slow(e->port, !rests);
 }
 
-/* What is filled stays: it must leave demotions something to find above the low mark. */
-static double fill_share(const struct engine *e)
+/* A fast tier that grew or shrank has other miniatures, and so has another heat source in its place. */
+static void foretell(struct engine *e)
 {
-	double most = FILL_BELOW_LOW * e->c.tuning.watermark.low;
-
-	return e->c.fill < most ? e->c.fill : most;
+	if (e->whatif.c.fast_blocks != e->fast_blocks || e->whatif.c.heat != e->warmth.kind)
+		open_whatif(e);
+	e->whatif.c.fill = fill_share(e);
+	e->whatif.c.rule = e->c.rule;
+	whatif_work(&e->whatif, &e->shards, e->stats.accesses, hear_mapped(e));
 }
 
 static void upkeep(struct engine *e)
@@ -445,6 +472,8 @@ static void upkeep(struct engine *e)
 		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		warmth_work(&e->warmth, hear_skewed(e) ? fill_share(e) : 0, &e->prng);
+	if (e->senses && e->ticks % WORK_TICKS == 0)
+		foretell(e);
 	if (e->ticks % SAVE_TICKS != SAVE_TICKS - 1 && (e->ticks % SPENT_TICKS || !keep_is_due(e)))
 		return;
 	err = keep_save(e, false);

@@ -3,7 +3,8 @@
  * The loop of one volume: sense -> decide -> act.
  *
  *	engine.c	open, close, one tick in order
- *	hear.c		accesses into heat, ghost cache, promotion cache
+ *	hear.c		accesses into heat, ghost cache, miniatures, promotion cache
+ *	whatif.c	what other settings would hit, told to people
  *	limits.c	brake, idle boost, budgets, endurance, governor: what moves may do now
  *	threshold.c	the clock's pinning threshold, tuned by itself
  *	demote.c	room: choose a region, keep what is hot, order the rest down
@@ -26,6 +27,7 @@
 #include "decide/tails.h"
 #include "loop/book.h"
 #include "loop/warmth.h"
+#include "loop/whatif.h"
 
 #define ENGINE_ORDERS		256u	/* under way at a time */
 #define ENGINE_DECISIONS	256u	/* kept for `explain` */
@@ -192,6 +194,7 @@ struct engine {
 	struct warmth warmth;
 	struct book book;
 	struct shards shards;
+	struct whatif whatif;
 	struct repay repay;
 	struct recency cache;		/* promotion cache: blocks read slowly */
 	uint32_t fresh;			/* entered since the last flush */

@@ -48,6 +48,7 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 		warmth_touch(&e->warmth, block);
 		/* What moves can gain or lose are reads. */
 		(a->op == PORT_READ ? shards_access : shards_touch)(&e->shards, block);
+		whatif_access(&e->whatif, block, a->op != PORT_READ);
 		e->stats.accesses++;
 	}
 	book_used(&e->book, block);
@@ -82,6 +83,7 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 	promote_not(e, block, nr);
 	if (!e->senses)
 		return;		/* then there is no heat, and without a fast tier nothing to ask for it */
+	whatif_forget(&e->whatif, block, nr);
 	/* A large discard comes in pieces. */
 	if (last && block <= last->first + last->count && last->first <= block) {
 		if (block + nr > last->first + last->count)

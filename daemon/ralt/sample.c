@@ -164,6 +164,14 @@ void sample_forget(struct sample *s, const struct forget *f)
 			remove_at(s, i);
 }
 
+void sample_drop(struct sample *s, uint64_t block)
+{
+	uint32_t i = find(s, block);
+
+	if (used(s, i))
+		remove_at(s, i);
+}
+
 const struct ralt_record *sample_find(const struct sample *s, uint64_t block)
 {
 	uint32_t i = find(s, block);

@@ -55,6 +55,9 @@ void sample_add_older(struct sample *s, const struct ralt_judge *j, const struct
 /* Drops the records that @f declares dead. */
 void sample_forget(struct sample *s, const struct forget *f);
 
+/* One block's. */
+void sample_drop(struct sample *s, uint64_t block);
+
 /* Estimates of the whole from the sample. */
 struct sample_census {
 	double tracked;

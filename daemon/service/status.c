@@ -123,6 +123,19 @@ static struct json_object *ghost_json(const struct engine *e)
 	return o;
 }
 
+/* What other settings would hit, by miniatures of the volume; null: not known yet. */
+static struct json_object *whatif_json(const struct engine *e)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (uint32_t i = 0; i < WHATIF_SETTINGS; i++) {
+		double rate = whatif_hit_rate(&e->whatif, i);
+
+		json_object_object_add(o, whatif_settings[i].name, rate < 0 ? NULL : json_object_new_double(rate));
+	}
+	return o;
+}
+
 /* Of the requests of a drive: how many took up to so many µs. */
 static struct json_object *latency_json(const uint64_t *bucket)
 {
@@ -184,6 +197,7 @@ static struct json_object *heat_json(const struct driver *d)
 		real(o, "pinning_threshold", e->c.tuning.mapper.pinning_threshold);
 	flag(o, "skewed", hear_skewed(e));
 	json_object_object_add(o, "lru_hit_rate_if_fast_were", ghost_json(e));
+	json_object_object_add(o, "hit_rate_if", whatif_json(e));
 	return o;
 }
 
@@ -368,6 +382,7 @@ static struct json_object *block_json(struct driver *d, uint64_t block)
 struct json_object *explain_json(struct service *s, const char *what)
 {
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array(), *still = json_object_new_object();
+	struct json_object *whatif = json_object_new_object();
 	const char *block = what ? strchr(what, ' ') : NULL;
 	size_t bytes = block ? (size_t)(block - what) : what ? strlen(what) : 0;
 
@@ -378,10 +393,12 @@ struct json_object *explain_json(struct service *s, const char *what)
 			continue;
 		explain_volume(d, list);
 		text(still, d->name, engine_still(&d->engine));
+		json_object_object_add(whatif, d->name, whatif_json(&d->engine));
 		if (block && d->engine.senses)
 			json_object_object_add(o, "heat", block_json(d, strtoull(block + 1, NULL, 10)));
 	}
 	json_object_object_add(o, "nothing_moves_because", still);
+	json_object_object_add(o, "hit_rate_if", whatif);
 	json_object_object_add(o, "decisions", list);
 	return o;
 }

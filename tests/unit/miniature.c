@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Miniatures: the sample takes one block of each group and no stride escapes it, a miniature does what the settings say, and what
+ * the loop foretells of other settings is what comes of them.
+ */
+#include "sim_lib.h"
+
+#include "decide/miniature.h"
+#include "ralt/small.h"
+
+#define BLOCKS	(64 * 1024)
+#define FAST	(8 * 1024)
+#define HOT	4096
+
+/* ---- the sample ------------------------------------------------------------------------ */
+
+static void every_group_has_one_block(void **state)
+{
+	uint32_t at[16] = { 0 }, found = 0;
+
+	(void)state;
+	for (uint64_t block = 0; block < 16 * 4096; block++) {
+		int64_t n = miniature_number(block, 4);
+
+		if (n < 0)
+			continue;
+		assert_int_equal(n, block / 16);
+		assert_int_equal(miniature_block((uint64_t)n, 4), block);
+		at[block % 16]++;
+		found++;
+	}
+	assert_int_equal(found, 4096);
+	/* 256 of 4096 groups in each place, 15.5 give or take: a load of every 16th block is sampled like any other. */
+	for (int i = 0; i < 16; i++)
+		assert_in_range(at[i], 180, 332);
+	assert_int_equal(miniature_number(12345, 0), 12345);
+}
+
+static void memory_is_bounded_whatever_the_volume(void **state)
+{
+	struct miniature_tunables t;
+
+	(void)state;
+	assert_table_is_sound(&miniature_tunable_table, &t);
+	assert_int_equal(miniature_shift(&t, 8192), 0);
+	assert_int_equal(miniature_shift(&t, 8193), 1);
+	assert_int_equal((1ull << 34) >> miniature_shift(&t, 1ull << 34), 8192);
+	assert_true(miniature_bytes(8192, miniature_shift(&t, 1ull << 34)) < 64 * 1024);
+	t.samples = 1024;
+	assert_int_equal(miniature_shift(&t, 16384), 4);
+}
+
+/* ---- one setting --------------------------------------------------------------------------- */
+
+struct small {
+	struct miniature m;
+	struct recency list;
+	struct heat heat;
+	struct prng prng;
+	struct choose_tunables choose;
+	struct msc_tunables msc;
+	struct bucket_tunables buckets;
+	struct watermark_tunables watermark;
+	struct miniature_rules rules;
+	void *memory[2];
+};
+
+/* 256 blocks in regions of 16, 64 of them fast; hot is what an LRU of @listed blocks has. */
+static void small_open(struct small *s, uint32_t listed)
+{
+	size_t n = miniature_bytes(256, 6);
+
+	memset(s, 0, sizeof(*s));
+	tunable_defaults(&choose_tunable_table, &s->choose);
+	tunable_defaults(&msc_tunable_table, &s->msc);
+	tunable_defaults(&bucket_tunable_table, &s->buckets);
+	tunable_defaults(&watermark_tunable_table, &s->watermark);
+	s->rules = (struct miniature_rules){
+		.rule = CHOOSE_APPROX, .choose = &s->choose, .msc = &s->msc, .buckets = &s->buckets, .watermark = &s->watermark,
+	};
+	s->memory[0] = malloc(n);
+	assert_int_equal(miniature_init(&s->m, 256, 64, 6, s->memory[0], n - 1), -ENOMEM);
+	assert_int_equal(miniature_init(&s->m, 256, 0, 6, s->memory[0], n), -EINVAL);
+	assert_int_equal(miniature_init(&s->m, 256, 64, 6, s->memory[0], n), 0);
+	s->memory[1] = malloc(recency_bytes(listed));
+	assert_int_equal(recency_init(&s->list, listed, s->memory[1], recency_bytes(listed)), 0);
+	s->heat = (struct heat){ .kind = HEAT_LRU, .recency = &s->list };
+}
+
+static void small_close(struct small *s)
+{
+	free(s->memory[0]);
+	free(s->memory[1]);
+}
+
+static void small_read(struct small *s, uint32_t block)
+{
+	recency_touch(&s->list, block);
+	miniature_read(&s->m, &s->rules, &s->heat, block, &s->prng);
+}
+
+/* Each stands for 64 reads: of 6400, those of the sample that missed. */
+static void misses_are_what_counts(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 32);
+	assert_near(miniature_hit_rate(&s.m, 0), 0, 0);
+	s.m.up = MINIATURE_ALL;
+	for (uint32_t i = 0; i < 100; i++)
+		small_read(&s, i % 4);
+	assert_near(miniature_hit_rate(&s.m, 6400), 0.96, 1e-9);
+	/* More reads of few blocks that the sample has not are more hits. */
+	assert_near(miniature_hit_rate(&s.m, 12800), 0.98, 1e-9);
+	assert_near(miniature_hit_rate(&s.m, 64), 0, 0);
+	miniature_age(&s.m);
+	assert_near(miniature_hit_rate(&s.m, 3200), 0.96, 1e-9);
+	miniature_forget(&s.m, 3);
+	small_read(&s, 3);
+	assert_near(s.m.misses, 3, 1e-9);
+	small_close(&s);
+}
+
+static void what_may_go_up_does(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 32);
+	for (uint32_t i = 0; i < 100; i++)
+		small_read(&s, i % 4);
+	assert_int_equal(s.m.fast_used, 0);
+	s.m.up = MINIATURE_HOT;
+	small_read(&s, 1);
+	assert_int_equal(s.m.fast_used, 1);
+	/* Not hot: the heat has not heard of it. */
+	miniature_read(&s.m, &s.rules, &s.heat, 200, &s.prng);
+	assert_int_equal(s.m.fast_used, 1);
+	s.m.up = MINIATURE_ALL;
+	miniature_read(&s.m, &s.rules, &s.heat, 200, &s.prng);
+	assert_int_equal(s.m.fast_used, 2);
+	small_close(&s);
+}
+
+/* 98 % of 64 are 62.7, 95 % are 60.8: the next beyond 62 makes room, and of a region with hot blocks these stay. */
+static void room_is_made_and_the_hot_stay(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 8);
+	s.m.up = MINIATURE_ALL;
+	for (uint32_t i = 0; i < 256; i++) {
+		small_read(&s, i);
+		assert_true(s.m.fast_used <= 63);
+		for (uint32_t hot = 0; hot < 4; hot++)
+			small_read(&s, hot);
+	}
+	assert_true(s.m.fast_used > 32);
+	/* 4 at first, and nobody has sent them down since. */
+	for (uint32_t hot = 0; hot < 4; hot++)
+		assert_true(s.m.place[hot]);
+	assert_near(s.m.misses, 256, 0);
+	small_close(&s);
+}
+
+static void a_write_takes_a_place_where_there_is_one(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 256);
+	for (uint32_t i = 0; i < 256; i++) {
+		recency_touch(&s.list, i);
+		miniature_write(&s.m, &s.rules, &s.heat, i, &s.prng);
+	}
+	/* All of it is hot, so nothing leaves; the rest has overflowed, and writes are no misses. */
+	assert_int_equal(s.m.fast_used, 64);
+	assert_near(s.m.misses, 0, 0);
+	small_close(&s);
+}
+
+/* ---- RALT without files ---------------------------------------------------------------------- */
+
+static void a_small_ralt_finds_the_hot(void **state)
+{
+	struct ralt_tunables t;
+	struct ralt_small r;
+	struct prng p = { 3 };
+	uint32_t hot = 0, cold = 0;
+	double quartiles[3];
+	void *mem = malloc(ralt_small_bytes(2000));
+
+	(void)state;
+	tunable_defaults(&ralt_tunable_table, &t);
+	assert_int_equal(ralt_small_init(&r, &t, 400, 2000, 0, mem, 16), -ENOMEM);
+	assert_int_equal(ralt_small_init(&r, &t, 400, 2000, 0, mem, ralt_small_bytes(2000)), 0);
+	for (int i = 0; i < 40000; i++)
+		ralt_small_touch(&r, prng_below(&p, 100) < 95 ? prng_below(&p, 100) : prng_below(&p, 2000));
+	for (uint32_t b = 0; b < 2000; b++)
+		*(b < 100 ? &hot : &cold) += ralt_small_is_hot(&r, b);
+	print_message("hot: %u of 100, %u of 1900\n", hot, cold);
+	assert_true(hot >= 98);
+	assert_true(cold <= 38);
+	/* Filled by score: more, as many as it names. */
+	ralt_small_fill(&r, 0.85);
+	for (int i = 0; i < 4000; i++)
+		ralt_small_touch(&r, prng_below(&p, 100) < 95 ? prng_below(&p, 100) : prng_below(&p, 2000));
+	for (uint32_t b = hot = 0; b < 2000; b++)
+		hot += ralt_small_is_hot(&r, b);
+	assert_in_range(hot, 300, 350);
+	ralt_small_quartiles(&r, quartiles);
+	assert_true(ralt_small_score(&r, 5) > quartiles[2] && quartiles[0] > 0);
+	ralt_small_forget(&r, 5);
+	assert_false(ralt_small_is_hot(&r, 5));
+	assert_near(ralt_small_score(&r, 5), -1, 0);
+	free(mem);
+}
+
+/* ---- what the loop foretells ------------------------------------------------------------------- */
+
+static uint32_t number_of(const char *name)
+{
+	uint32_t n = 0;
+
+	while (strcmp(whatif_settings[n].name, name))
+		assert_true(++n < WHATIF_SETTINGS);
+	return n;
+}
+
+/* Half of them to a 32nd of the blocks, a third to an eighth, scattered: no edge that any fast tier would fit. */
+static void graded(struct sim *s, uint64_t ops)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		double draw = prng_unit(&s->prng);
+		uint64_t of = draw < 0.5 ? BLOCKS / 32 : draw < 0.83 ? BLOCKS / 8 : BLOCKS;
+
+		sim_access(s, prng_below(&s->prng, of) * 40503 % BLOCKS, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+}
+
+/* Hit rate of the last third; what was foretold by then. */
+static double loop_hits(enum heat_kind heat, uint64_t fast, double *foretold)
+{
+	struct sim *s = sim_create(BLOCKS, fast);
+	uint64_t reads, hits;
+	double rate;
+
+	s->c.heat = heat;
+	s->c.tuning.climb.min = s->c.tuning.climb.max;
+	sim_open(s);
+	graded(s, 200000);
+	reads = s->v.reads;
+	hits = s->v.fast_hits;
+	graded(s, 100000);
+	rate = (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
+	for (uint32_t n = 0; n < WHATIF_SETTINGS; n++)
+		foretold[n] = whatif_hit_rate(&s->e.whatif, n);
+	sim_remove(s);
+	return rate;
+}
+
+static void other_settings_are_foretold_within_2_points(void **state)
+{
+	static const struct {
+		const char *name;
+		enum heat_kind heat;
+		uint64_t fast;
+	} other[] = {
+		{ "clock", HEAT_CLOCK, FAST }, { "lru", HEAT_LRU, FAST }, { "fast_half", HEAT_RALT, FAST / 2 },
+	};
+	double foretold[WHATIF_SETTINGS], unused[WHATIF_SETTINGS];
+
+	(void)state;
+	assert_near(loop_hits(HEAT_RALT, FAST, foretold), foretold[number_of("ralt")], 0.02);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		double real = loop_hits(other[i].heat, other[i].fast, unused);
+
+		print_message("%s: foretold %.3f, real %.3f\n", other[i].name, foretold[number_of(other[i].name)], real);
+		assert_near(foretold[number_of(other[i].name)], real, 0.02);
+	}
+}
+
+static void discards_and_little_heard_foretell_nothing(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint32_t ralt = number_of("ralt");
+
+	(void)state;
+	sim_open(s);
+	assert_true(whatif_hit_rate(&s->e.whatif, ralt) < 0);
+	assert_true(whatif_is_now(&s->e.whatif, ralt));
+	assert_false(whatif_is_now(&s->e.whatif, number_of("lru")));
+	assert_false(whatif_is_now(&s->e.whatif, number_of("fast_half")));
+	sim_hotspot(s, 60000, HOT, 0.95, 0);
+	assert_true(whatif_hit_rate(&s->e.whatif, ralt) > 0.5);
+	assert_true(s->e.whatif.one[ralt].miniature.fast_used > 0);
+	engine_forget(&s->e, 0, BLOCKS);
+	assert_int_equal(s->e.whatif.one[ralt].miniature.fast_used, 0);
+	sim_remove(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_group_has_one_block),
+		cmocka_unit_test(memory_is_bounded_whatever_the_volume),
+		cmocka_unit_test(misses_are_what_counts),
+		cmocka_unit_test(what_may_go_up_does),
+		cmocka_unit_test(room_is_made_and_the_hot_stay),
+		cmocka_unit_test(a_write_takes_a_place_where_there_is_one),
+		cmocka_unit_test(a_small_ralt_finds_the_hot),
+		cmocka_unit_test(other_settings_are_foretold_within_2_points),
+		cmocka_unit_test(discards_and_little_heard_foretell_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
