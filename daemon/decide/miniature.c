@@ -16,6 +16,8 @@ enum { BELOW, CLEAN, DIRTY };
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, miniature_tunables, samples, 8192, 64, 1 << 20,
 		"blocks of the miniatures that tell what other settings would hit, at most; their noise falls with the root"),
+	TUNABLE(TUNABLE_DOUBLE, miniature_tunables, most_share, 0.004, 1e-9, 1.0,
+		"of a volume's blocks: smaller ones have no miniatures, which would take too much of a CPU there"),
 };
 TUNABLE_TABLE(miniature_tunable_table, "miniature", rows);
 
@@ -28,6 +30,11 @@ uint32_t miniature_shift(const struct miniature_tunables *t, uint64_t blocks)
 	while (blocks >> shift > t->samples)
 		shift++;
 	return shift;
+}
+
+bool miniature_worthwhile(const struct miniature_tunables *t, uint32_t shift)
+{
+	return 1.0 / (double)(1ull << shift) <= t->most_share;
 }
 
 uint64_t miniature_block(uint64_t n, uint32_t shift)

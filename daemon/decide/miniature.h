@@ -27,6 +27,7 @@
 
 struct miniature_tunables {
 	uint32_t samples;
+	double most_share;
 };
 
 extern const struct tunable_table miniature_tunable_table;
@@ -35,6 +36,9 @@ extern const struct tunable_table miniature_tunable_table;
 
 /* The least number of times that a volume of @blocks has to be halved to fit. */
 uint32_t miniature_shift(const struct miniature_tunables *t, uint64_t blocks);
+
+/* So small a share of the accesses is heard that it costs next to nothing. */
+bool miniature_worthwhile(const struct miniature_tunables *t, uint32_t shift);
 
 /* Blocks [n << shift, + 1 << shift) are stood for by this one. */
 uint64_t miniature_block(uint64_t n, uint32_t shift);

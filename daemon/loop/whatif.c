@@ -127,6 +127,8 @@ int whatif_open(struct whatif *w, const struct whatif_config *c, const struct tu
 	if (!c->blocks || !c->fast_blocks)
 		return -EINVAL;
 	w->shift = miniature_shift(&tuning->miniature, c->blocks);
+	if (!miniature_worthwhile(&tuning->miniature, w->shift))
+		return -E2BIG;
 	w->one = calloc(WHATIF_SETTINGS, sizeof(*w->one));
 	if (!w->one)
 		return -ENOMEM;

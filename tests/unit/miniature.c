@@ -50,6 +50,26 @@ static void memory_is_bounded_whatever_the_volume(void **state)
 	assert_int_equal(miniature_shift(&t, 16384), 4);
 }
 
+static void small_volumes_have_none(void **state)
+{
+	struct tuning t;
+	struct whatif w;
+	struct whatif_config c = { .blocks = 8192ull << 7, .fast_blocks = 8192, .seed = 1 };
+
+	(void)state;
+	tuning_defaults(&t);
+	assert_int_equal(whatif_open(&w, &c, &t), -E2BIG);
+	assert_true(whatif_hit_rate(&w, 0) < 0);	/* and nothing is touched */
+	whatif_access(&w, 1, false);
+	t.miniature.most_share = 1.0 / 128;
+	assert_int_equal(whatif_open(&w, &c, &t), 0);
+	whatif_close(&w);
+	t.miniature.most_share = 0.004;
+	c.blocks *= 2;
+	assert_int_equal(whatif_open(&w, &c, &t), 0);
+	whatif_close(&w);
+}
+
 /* ---- one setting --------------------------------------------------------------------------- */
 
 struct small {
@@ -308,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_group_has_one_block),
 		cmocka_unit_test(memory_is_bounded_whatever_the_volume),
+		cmocka_unit_test(small_volumes_have_none),
 		cmocka_unit_test(misses_are_what_counts),
 		cmocka_unit_test(what_may_go_up_does),
 		cmocka_unit_test(room_is_made_and_the_hot_stay),

@@ -468,6 +468,7 @@ static inline struct sim *sim_create(uint64_t blocks, uint64_t fast)
 		.ops = &sim_ops, .summaries_per_tick = 4096, .sampling = 1,
 	};
 	tuning_defaults(&s->c.tuning);
+	s->c.tuning.miniature.most_share = 1;	/* real volumes are larger */
 	s->c = (struct engine_config){
 		.directory = s->dir, .tuning = s->c.tuning, .heat = HEAT_RALT, .rule = CHOOSE_APPROX,
 		.cache_blocks = 1024, .fill = 0.85, .claim = true, .seed = 1, .log = sim_log, .log_ctx = s,
