@@ -359,20 +359,6 @@ static void claim(struct engine *e)
 }
 
 /*
- * What the kernel keeps back is more of a small tier than the marks leave: there would never be room, and none would be
- * made.  Where there are several fast tiers one of them may be full, and the others not.
- */
-static void lower_to_full(const struct engine *e, struct watermark_tunables *t)
-{
-	double full = (double)e->full_blocks / (double)e->fast_blocks, gap = t->high - t->low;
-
-	if (e->now_ns >= e->full_until_ns || e->down != e->up + 1 || full > t->low || full <= gap)
-		return;
-	t->high = full;
-	t->low = full - gap;
-}
-
-/*
  * Fills that are watched: a tier smaller than 100 blocks has no per cent to spare.  Where room is the janitor's alone
  * promotions go on until it begins, or they would wait for writes to do that: a little beyond, for it counts in parts per
  * thousand.
@@ -389,7 +375,6 @@ static struct watermark_tunables marks(const struct engine *e)
 		t.high -= JANITOR_MARGIN;
 		t.low -= JANITOR_MARGIN;
 	}
-	lower_to_full(e, &t);
 	return t;
 }
 

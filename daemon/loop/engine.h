@@ -216,8 +216,6 @@ struct engine {
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
 	uint64_t above;			/* blocks above the high mark */
-	uint64_t full_blocks;		/* beyond so many the kernel had no room ... */
-	uint64_t full_until_ns;		/* ... and is not asked again until then */
 	bool presses;			/* choices and plans of now look at no heat */
 	uint32_t vain_ticks;		/* in a row that found only hot blocks */
 	uint64_t vain_told_ns;

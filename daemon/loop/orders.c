@@ -13,7 +13,6 @@
 
 #define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
 #define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
-#define FULL_NS		10000000000ull	/* after a promotion that found none below the marks: these are lower so long */
 #define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
 #define HEIRS_WAIT_NS	200000000ull	/* the same for heirs, which soon may be no use */
 #define TRY_AGAIN	64	/* see orders_codec() */
@@ -558,11 +557,9 @@ static void no_room(struct engine *e, const struct plan *p)
 			e->stats.heirs_left += !promote_again(e, p->region * REGION_BLOCKS + i);
 	if (p->why == WHY_HEIR)
 		e->heirs_again_ns = e->now_ns + HEIRS_WAIT_NS;
-	if (p->mode == TERRACE_MOVE_RAISE) {
+	if (p->mode == TERRACE_MOVE_RAISE)
 		e->watermark.demoting = true;
-		e->full_blocks = e->fast_used;
-		e->full_until_ns = e->now_ns + FULL_NS;
-	} else
+	else
 		e->room_again_ns = e->now_ns + NO_ROOM_NS;
 }
 

@@ -51,7 +51,6 @@ struct sim {
 	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
-	uint64_t kept_back;	/* blocks of the fast tier that no raise gets */
 	uint32_t to_full;	/* raises to it that found no room */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
@@ -396,8 +395,7 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 			s->to_full++;
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
-		} else if (s->no_room || (s->queue[n].mode == TERRACE_MOVE_RAISE && s->kept_back &&
-					  s->v.fast_used + s->kept_back >= s->v.fast_total)) {
+		} else if (s->no_room) {
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
 		} else if (s->order_error) {
