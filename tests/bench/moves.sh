@@ -149,8 +149,8 @@ models() {
 
 # ---- what a cold read costs the CPU ----
 
-# The bar of 12 us is in cold.sh, above a read of a drive: whoever reads one sleeps until its interrupt, with the volume
-# and without. A RAM disk's reader does not, so what is taken from here has no sleep in it, and what is left has.
+# Above a RAM disk's read, which has no sleep in it, so that of the cold read counts here; cold.sh has the same bar above a
+# read of a drive, whose reader sleeps as well.
 
 ns_of() { # DEVICE ARG...: of one 4 KiB read at queue depth 1
 	fio_json --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size="$MB"m --iodepth=1 --rw=randread --io_size=$((READS * 4))k \
@@ -168,7 +168,7 @@ cpu() {
 	dmc linear "0 $(blockdev --getsz /dev/ram/slow) linear /dev/ram/slow 0"
 	raw=$(ns_of /dev/ram/slow) linear=$(ns_of /dev/mapper/linear) cold=$(ns_of "$VOL")
 	dmr linear
-	figure "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns
+	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns 12000
 	figure "… above the same read through dm-linear" $((cold - linear)) ns
 	vol_down
 	rmram fast
