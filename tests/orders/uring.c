@@ -12,18 +12,22 @@
 
 #include "orders.h"
 
+#define PATIENCE_S	60
+#define BATCH_S		600	/* a batch of cleanings, on a machine that has half a CPU */
+
 struct command {
 	int fd;
 	unsigned int op, setup;
 	unsigned char flags;		/* IOSQE_* */
+	unsigned int patience_s;	/* 0: PATIENCE_S */
 	struct terrace_submit submit;
 };
 
-/* One command in a ring of its own. Patience is for batches on a machine that has half a CPU: a minute has been too short. */
+/* One command in a ring of its own; waits for its completion. */
 static int issue(const struct command *c)
 {
 	struct io_uring_params params = { .flags = c->setup };
-	struct __kernel_timespec patience = { .tv_sec = 600 };
+	struct __kernel_timespec patience = { .tv_sec = c->patience_s ? c->patience_s : PATIENCE_S };
 	struct io_uring_cqe *cqe;
 	struct io_uring_sqe *sqe;
 	struct io_uring ring;
@@ -55,6 +59,7 @@ int uring_submit(struct volume *v, const struct terrace_submit *submit)
 {
 	struct command c = {
 		.fd = v->fd, .op = TERRACE_URING_SUBMIT, .setup = IORING_SETUP_SQE128, .submit = *submit,
+		.patience_s = BATCH_S,
 	};
 
 	return issue(&c);
