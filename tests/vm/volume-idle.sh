@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Orders that are in no hurry: those with IDLE let users go first, but not for ever; scrubs keep to their limit, and let a suspend pass.
-# vm: mode=functional cpus=1 memory=2G timeout=300 build=orders
+# vm: mode=vtime memory=2G timeout=300 build=orders
 # debug-kernel: not, it compares times
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
