@@ -3,10 +3,11 @@
  * A cold read, as most are: of one block, in a pack whose index is in memory.
  * map() asks the drive for the cluster's sectors at once. When they are there, their
  * CRC is checked and they are decoded, into the reader's page where that is possible:
- * by the softirq behind the drive's interrupt, if that is a matter of microseconds and
- * no other cold read of the volume is under way, else by a worker, which is woken only
- * then. So no submitter decompresses, many reads at once are spread over the CPUs, and a
- * lone one costs no switch to a worker and back.
+ * by a softirq, if that is a matter of microseconds and no other cold read of the volume
+ * is under way, else by a worker, which is woken only then. The softirq is the one behind
+ * the drive's interrupt; where the drive answered within the system call, or the promotion
+ * cache did, another CPU's. So no submitter decompresses, many reads at once are spread
+ * over the CPUs, and a lone one costs no switch to a worker and back.
  *
  * Whatever is out of the ordinary goes the deferred way (defer.c, unpack.c): several
  * blocks, reads in order, an index that must be read, no memory right now, and every failure.
@@ -18,7 +19,10 @@
  */
 #include <linux/highmem.h>
 #include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 
 #include "io.h"
 #include "packing.h"
@@ -51,6 +55,10 @@ static struct kmem_cache *sectors;
 struct lone {
 	struct tasklet_struct tasklet;
 	struct tr_cold *cold;
+	/* How a CPU is asked, by another and by itself: used by whoever put the read there. */
+	call_single_data_t call;
+	struct irq_work work;
+	int asked;			/* the CPU that this one has asked last */
 };
 
 static DEFINE_PER_CPU(struct lone, lones);
@@ -186,7 +194,7 @@ static void cold_fn(struct work_struct *work)
 	tr_defer(tr, bio);
 }
 
-/* --- a lone one, behind the drive's interrupt -------------------------------------- */
+/* --- a lone one, in softirq -------------------------------------------------------- */
 
 static void lone_fn(struct tasklet_struct *tasklet)
 {
@@ -205,21 +213,70 @@ static void lone_fn(struct tasklet_struct *tasklet)
 	bio_endio(bio);			/* leaves the epoch */
 }
 
-/* In an interrupt. A drive that answers within the system call is in its submitter's time. */
-static bool goes_alone(struct tr_cold *cold)
+static void called(void *lone)
 {
-	struct lone *lone;
+	tasklet_schedule(&((struct lone *)lone)->tasklet);
+}
 
-	if (in_task() || atomic_read(&cold->tr->cold_reads) > 1 || !is_quick(cold, codec_of(cold)))
-		return false;
-	lone = this_cpu_ptr(&lones);
+static void interrupted(struct irq_work *work)
+{
+	called(container_of(work, struct lone, work));
+}
+
+/* Another CPU than the submitter's, each in turn; his, where there is no other. */
+static int whose_turn(void)
+{
+	const struct cpumask *mask = housekeeping_cpumask(HK_TYPE_DOMAIN);
+	struct lone *lone = this_cpu_ptr(&lones);
+	int own = smp_processor_id(), cpu;
+
+	for_each_cpu_wrap(cpu, mask, lone->asked + 1) {
+		if (cpu != own && cpu_online(cpu)) {
+			lone->asked = cpu;
+			return cpu;
+		}
+	}
+	return own;
+}
+
+/* False: let a worker do it. */
+static bool lone_ask(struct tr_cold *cold, int cpu)
+{
+	struct lone *lone = per_cpu_ptr(&lones, cpu);
+
 	if (cmpxchg(&lone->cold, NULL, cold))
 		return false;
-	tasklet_schedule(&lone->tasklet);
+	if (!in_task()) {
+		tasklet_schedule(&lone->tasklet);
+	} else if (cpu == smp_processor_id()) {
+		irq_work_queue(&lone->work);
+	} else if (smp_call_function_single_async(cpu, &lone->call)) {	/* it has left */
+		WRITE_ONCE(lone->cold, NULL);
+		return false;
+	}
 	return true;
 }
 
+static bool goes_alone(struct tr_cold *cold)
+{
+	bool asked;
+	int cpu;
+
+	if (atomic_read(&cold->tr->cold_reads) > 1 || !is_quick(cold, codec_of(cold)))
+		return false;
+	cpu = get_cpu();
+	asked = lone_ask(cold, in_task() ? whose_turn() : cpu);
+	put_cpu();
+	return asked;
+}
+
 /* --- asking, in map() ------------------------------------------------------------- */
+
+static void when_there(struct tr_cold *cold)
+{
+	if (cold->bio.bi_status || !goes_alone(cold))
+		queue_work(cold->tr->cold_wq, &cold->work);
+}
 
 static void cold_end_io(struct bio *bio)
 {
@@ -230,8 +287,7 @@ static void cold_end_io(struct bio *bio)
 		if (is_timed(cold))
 			tr_promotion_spent(cold->tr, false, ktime_get_ns() - cold->began);
 	}
-	if (bio->bi_status || !goes_alone(cold))
-		queue_work(cold->tr->cold_wq, &cold->work);
+	when_there(cold);
 }
 
 /* Adds the sectors that hold the cluster. They do not fit: false. */
@@ -297,10 +353,10 @@ void tr_cold_send(struct tr_cold *cold)
 	bio_init(&cold->bio, tier->bdev, &cold->vec, 1,
 		 REQ_OP_READ | (cold->to->bi_opf & (REQ_SYNC | REQ_PRIO | REQ_NOWAIT)));
 	atomic_inc(&cold->tr->cold_reads);
-	if (cold->entry || !add_sectors(cold, tier)) {
-		if (!cold->entry)
-			cold->bio.bi_status = BLK_STS_RESOURCE;
-		queue_work(cold->tr->cold_wq, &cold->work);
+	if (!cold->entry && !add_sectors(cold, tier))
+		cold->bio.bi_status = BLK_STS_RESOURCE;
+	if (cold->entry || cold->bio.bi_status) {
+		when_there(cold);
 		return;
 	}
 	if (is_timed(cold))
@@ -316,8 +372,14 @@ int tr_cold_init(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		tasklet_setup(&per_cpu(lones, cpu).tasklet, lone_fn);
+	for_each_possible_cpu(cpu) {
+		struct lone *lone = per_cpu_ptr(&lones, cpu);
+
+		tasklet_setup(&lone->tasklet, lone_fn);
+		INIT_CSD(&lone->call, called, lone);
+		init_irq_work(&lone->work, interrupted);
+		lone->asked = cpu;
+	}
 	sectors = kmem_cache_create("terrace_cold_sectors", MOST_BYTES, TERRACE_BLOCK_BYTES, 0,
 				    sectors_made);
 	return sectors ? 0 : -ENOMEM;
@@ -327,8 +389,10 @@ void tr_cold_exit(void)
 {
 	int cpu;
 
-	/* A read that has ended may have its tasklet's last steps still to go. */
-	for_each_possible_cpu(cpu)
+	/* A read that has ended may have its interrupt's and tasklet's last steps still to go. */
+	for_each_possible_cpu(cpu) {
+		irq_work_sync(&per_cpu(lones, cpu).work);
 		tasklet_kill(&per_cpu(lones, cpu).tasklet);
+	}
 	kmem_cache_destroy(sectors);
 }

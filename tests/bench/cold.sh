@@ -99,10 +99,10 @@ on_drive cold-deep-kept 64 deep
 figure "cold 4 KiB read by io_uring, 8 at a time: CPU above the same of the drive (qlc)" "$(sum cold-deep)" ns
 figure "… and kept in a promotion cache of 64 MiB, the default" "$(sum cold-deep-kept)" ns
 
-# Who reads a RAM disk does not sleep, so here a cold read pays for the sleep as well.
+# Who reads a RAM disk does not sleep.
 mkram slow 512
 packs /dev/ram/slow cold
-figure "cold 4 KiB pread(): CPU above a pread() of a RAM disk" "$(sum cold)" ns
+bar "cold 4 KiB pread(): CPU above a pread() of a RAM disk" "$(sum cold)" ns 12000
 cp "$OUT/cold.txt" $left
 of "… decoding" 'LZ4_'
 of "… what is copied" ' mem(cpy|set)'
@@ -111,7 +111,7 @@ of "… the rest of the module" '\[dm_terrace\]'
 of "… device-mapper" '\[dm_mod\]'
 of "… memory" 'kmem_cache|cache_from_obj|slab'
 of "… workqueue" 'work|pwq|strscpy|strnlen'
-of "… scheduler: waking, switching twice" 'sched|psi_|load_avg|switch|pick_next|update_curr|entity|task_fair|ttwu|wake|preempt|_rq|vruntime|cfs|place_'
+of "… scheduler" 'sched|psi_|load_avg|switch|pick_next|update_curr|entity|task_fair|ttwu|wake|preempt|_rq|vruntime|cfs|place_'
 of "… block layer, drive: a second bio" 'bio|blk|submit|bdev|io_acct|io_ticks|null'
 of "… clocks, RCU, system call and the rest" .
 bars_end

@@ -149,8 +149,7 @@ models() {
 
 # ---- what a cold read costs the CPU ----
 
-# Above a RAM disk's read, which has no sleep in it, so that of the cold read counts here; cold.sh has the same bar above a
-# read of a drive, whose reader sleeps as well.
+# Above a RAM disk's read, as the peers are measured; cold.sh has the same bar above a read of a drive, whose reader sleeps.
 
 ns_of() { # DEVICE ARG...: of one 4 KiB read at queue depth 1
 	fio_json --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size="$MB"m --iodepth=1 --rw=randread --io_size=$((READS * 4))k \

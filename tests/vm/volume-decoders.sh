@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Blocks of packs are decoded by both CPUs side by side for one submitter, and never by him; a lone one behind the interrupt, without a worker.
+# Blocks of packs are decoded by both CPUs side by side for one submitter, and never by him; a lone one in softirq, without a worker: behind the drive's interrupt, or on the other CPU.
 # vm: mode=functional cpus=2 memory=1G timeout=300 build=orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -38,6 +38,7 @@ echo > $T/trace
 fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=4m --iodepth=32 --rw=randread --number_ios=800 --randrepeat=0 \
 	--randseed=3 --cpus_allowed=0 > /dev/shm/fio 2>&1 || die "fio: $(cat /dev/shm/fio)"
 sums
+sum_of_cpu() { awk -v cpu="[$1]" '$1 == "cpu" && $2 == cpu { n = $3 } END { print n + 0 }' /dev/shm/sums; }
 sum_of() { awk -v what="$1" '$1 == what { print $2 }' /dev/shm/sums; }
 [ "$(sum_of all)" -ge 700 ] || die "of 800 reads few were decoded"
 [ "$(grep -c ^cpu /dev/shm/sums)" = 2 ] || die "one CPU decodes for a submitter with 32 reads under way"
@@ -45,7 +46,7 @@ sum_of() { awk -v what="$1" '$1 == what { print $2 }' /dev/shm/sums; }
 check_eq "blocks decoded by the submitter" "$(by '^(fio|iou)')" 0
 pass "all CPUs decode, and the submitter does not"
 
-# Clusters of one block. A drive that answers at once does so within the system call: no lone ones there.
+# Clusters of one block
 single() { # DEPTH READS
 	echo > $T/trace
 	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --offset=4m --size=4m --iodepth="$1" --rw=randread --number_ios="$2" --randrepeat=0 \
@@ -57,8 +58,20 @@ single() { # DEPTH READS
 dd if=/dev/shm/data of="$VOL" bs=1M seek=4 count=4 oflag=direct status=none
 order 1 append tier_down=1 codec=lz4
 dd if="$VOL" of=/dev/null bs=4k skip=1100 count=1 iflag=direct status=none
+# A drive that answers at once does so within the system call: the other CPU's softirq decodes, and with one CPU its own.
 single 1 200
-check_eq "blocks that a softirq decoded for a drive that answers within the call" "$(by softirq)" 0
+[ "$(by softirq)" -ge 180 ] || die "lone reads of a drive that answers within the call woke a worker"
+[ "$(sum_of_cpu 000)" -le 20 ] || die "of lone reads of a drive that answers within the call the submitter's CPU decoded $(sum_of_cpu 000)"
+single 32 800
+[ "$(sum_of_cpu 001)" -ge 100 ] || die "of many reads of a drive that answers within the call the submitter's CPU decoded $(sum_of_cpu 000)"
+echo 0 > /sys/devices/system/cpu/cpu1/online
+single 1 200
+[ "$(by softirq)" -ge 180 ] || die "with one CPU lone reads woke a worker"
+echo 1 > /sys/devices/system/cpu/cpu1/online
+single 1 200
+[ "$(by softirq)" -ge 180 ] || die "with its CPU back lone reads woke a worker"
+[ "$(sum_of_cpu 000)" -le 20 ] || die "with its CPU back lone reads are decoded by the submitter's"
+pass "a lone read that is answered within the call is decoded by another CPU's softirq, if there is one"
 drive slow set read_lat=2ms
 single 1 200
 [ "$(by softirq)" -ge 180 ] || die "lone reads woke a worker"
