@@ -29,7 +29,7 @@ write_tables() {
 sums() { (cd $M && md5sum "$@") >> /dev/shm/sums; }
 # finish FS: nothing was lost
 finish() {
-	umount $M
+	unmounted
 	daemon_stop
 	check_fs "$1"
 	echo 3 > /proc/sys/vm/drop_caches

@@ -165,7 +165,7 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	pass "$fs: names of profiles that are switched off mean nothing"
 
 	# ---- nothing else was touched, nothing is kept open ----
-	umount $M
+	unmounted
 	daemon_stop
 	check_fs "$fs"
 	echo 3 > /proc/sys/vm/drop_caches

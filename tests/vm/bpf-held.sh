@@ -40,7 +40,7 @@ check_eq "cold streams" "$(number cold_streams)" 0
 DM_DISABLE_UDEV=1 dmsetup resume top
 until_ "its output is hinted all the same" is cold_streams 1
 wait $writer || die "the writer"
-umount $M
+unmounted
 daemon_stop
 check_fs xfs $TOP
 dmr top

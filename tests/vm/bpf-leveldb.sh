@@ -47,7 +47,7 @@ until_ "its inputs are trimmed" at_least trimmed_bytes $((trimmed + (8 << 20)))
 sums=$(cd $M/db && md5sum part-*)
 pass "files of any name: compaction, heat, trim; $(($(number ignored) - ignored)) reads ignored"
 
-umount $M
+unmounted
 daemon_stop
 check_fs ext4
 mount "$VOL" $M

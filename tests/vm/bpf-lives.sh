@@ -100,7 +100,7 @@ until_ "more files than are remembered" at_least files_forgotten $((CROWD - 8192
 trimmed_by $((8 << 20)) rm $M/db/000051.ldb $M/db/000052.ldb
 pass "the deaths of tables are heard of after $CROWD other files were read"
 
-umount $M
+unmounted
 daemon_stop
 check_fs ext4
 vol_down

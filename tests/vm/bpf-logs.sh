@@ -48,7 +48,7 @@ for profiles in '' generic; do
 		check_eq "fast blocks of the manifest" "$fast" "$all"
 		[ "$all" -ge 1 ] || die "the manifest has no blocks"
 	fi
-	umount $M
+	unmounted
 	daemon_stop
 	check_fs ext4
 	vol_down

@@ -122,7 +122,7 @@ pass "a filesystem that was out of reach for a while is followed again"
 mkdir /dev/shm/m3
 mount --bind "$M/db" /dev/shm/m3
 sleep 5
-umount "$M"
+unmounted
 sleep 5
 written_elsewhere=$(number mapped)
 python3 "$TERRACE_TREE/tests/vm/tables.py" /dev/shm/m3 write 5 1 8

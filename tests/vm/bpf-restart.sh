@@ -48,7 +48,7 @@ for fs in ${FILESYSTEMS:-ext4 xfs}; do
 	check_eq "tables that were written since" "$(number mapped)" 0
 	pass "$fs: killed and started again, it knows the same tables"
 
-	umount $M
+	unmounted
 	daemon_stop
 	check_fs "$fs"
 	mount "$VOL" $M

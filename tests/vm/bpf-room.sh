@@ -169,7 +169,7 @@ after=$(level 8)
 [ "$after" -le 0 ] || die "a table is born with the heat of what lay there: levels $before, then $after"
 pass "the heat of a dead table is not that of the next one there: levels $before, then $after"
 
-umount $M
+unmounted
 daemon_stop
 check_fs ext4
 vol_down

@@ -112,7 +112,7 @@ for run in ${RUNS:-linear/xfs linear/ext4 crypt+allow_discards/ext4 crypt/xfs}; 
 	check_eq "blocks of the living" "$mapped" "$all"
 	others "$VOL" same
 	sums=$(cd $M/db && md5sum 0000*.ldb)
-	umount $M
+	unmounted
 	daemon_stop
 	check_fs "$fs" $TOP
 	echo 3 > /proc/sys/vm/drop_caches

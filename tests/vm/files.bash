@@ -10,6 +10,7 @@
 # where WORD...		where.py
 # make_fs FS [DEVICE]	ext4 or xfs; no room is trimmed but what died
 # check_fs FS [DEVICE]	fsck finds nothing
+# unmounted		$M is let go while terraced runs, which has a file that was just written open for a moment, to ask where it lies
 #
 # shellcheck shell=bash disable=SC2034
 
@@ -40,6 +41,7 @@ make_fs() {
 		mkfs.xfs -qfK "${2:-$VOL}"
 	fi
 }
+unmounted() { until_ "nothing of it is kept open" umount "$M"; }
 check_fs() {
 	if [ "$1" = ext4 ]; then
 		fsck.ext4 -fn "${2:-$VOL}" > /dev/shm/fsck 2>&1 || { cat /dev/shm/fsck; die "fsck"; }
