@@ -35,16 +35,18 @@ done
 expect 0 "" scripts/vm --out "$OUT/after" functional -- true
 no_run_left "$pid"
 
-# replaced OUT SIGNAL WORDS: a machine that gets the signal while it boots is replaced by another
+# replaced OUT SIGNAL WORDS [LINE]: a machine that gets the signal while it boots, and has that in its log, is replaced by another
 replaced() {
 	TERRACE_BOOT_SILENCE=10 scripts/vm --out "$OUT/$1" functional -- echo it runs > "$OUT/$1.said" 2>&1 &
 	pid=$!
 	for _ in $(seq 600); do [ -z "$(find build/vm -path "build/vm/run-$pid-*/kernel.log" -size +0)" ] || break; sleep 0.05; done
 	kill "-$2" "$(qemu_of "$1")"
+	[ -z "${4-}" ] || echo "$4" >> "$(find build/vm -path "build/vm/run-$pid-*/kernel.log")"
 	wait "$pid" || { cat "$OUT/$1.said"; die "the machine was not replaced"; }
 	grep -q "$3: started again" "$OUT/$1.said" || die "no word about it"
 	grep -qx 'it runs' "$OUT/$1.said" || die "the command did not run"
 	gone "$1"
 }
 replaced stuck STOP 'said nothing for 10 s while booting'
+replaced locked STOP 'a CPU stood still while booting' '[   29.060190] watchdog: BUG: soft lockup - CPU#1 stuck for 27s! [swapper/0:1]'
 replaced ended KILL 'ended while booting, without a word'
