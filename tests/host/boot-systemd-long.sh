@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A machine boots with systemd and udev: a volume whose devices are all there is active and mounted, one that lacks a tier comes up degraded and says so, and neither that nor no volume at all keeps the boot.
-# host: timeout=1800 long build=daemon,kmod
+# A machine boots with systemd and udev: a volume whose devices are all there is active and mounted, one that lacks a tier comes up degraded and says so, and neither that nor no volume at all keeps the boot. terraced serves under systemd: ready, hardened, reloaded, killed, hung, stopped.
+# host: timeout=2400 long build=daemon,kmod
 . "$TERRACE_TREE/tests/host/lib.sh"
 [ -x /lib/systemd/systemd ] || skip "systemd is not installed"
 [ -x /lib/systemd/systemd-udevd ] || skip "udev is not installed"
@@ -16,7 +16,7 @@ cp "build/kernel/$release/kmod/dm-terrace.ko" "$modules/extra/"
 depmod -b "$OUT/root" "$release"
 grep -q "^extra/dm-terrace.ko:" "$modules/modules.dep" || die "depmod: $(wc -l < "$modules/modules.dep") modules, not ours"
 
-for what in ${WHAT:-whole degraded nothing}; do
+for what in ${WHAT:-whole degraded nothing serves}; do
 	scripts/vm -t 500 -m 1G -o "$OUT/$what" -e MODULE_INDEX="$OUT/root" --append systemd.getty_auto=0 functional -- bash tests/host/boot-systemd.bash prepare "$what" > "$OUT/$what.said" 2>&1 ||
 		die "$what: $(cat "$OUT/$what.said")"
 	grep -q "^ok: $what" "$OUT/$what.said" || die "$what: $(cat "$OUT/$what.said")"

@@ -2,7 +2,7 @@
 # tests/host/boot-systemd-long.sh inside the machine: makes the drives ready and leaves systemd as the
 # first process; what is judged when that has booted is in verdict(), run by a unit of its own.
 #
-#	bash tests/host/boot-systemd.bash prepare|verdict whole|degraded|nothing
+#	bash tests/host/boot-systemd.bash prepare|verdict whole|degraded|nothing|serves
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"
@@ -78,6 +78,66 @@ since_start() { echo $((($(systemctl show -P "$2" "$1") - $(systemctl show -P Us
 state() { terracectl list --json | json "o[0]['state']"; }
 is_state() { [ "$(state)" = "$1" ]; }
 
+# ---- terraced under systemd ----
+
+terraced_is() { systemctl show -P "$1" terraced; }
+pid_is_new() { [ "$(terraced_is MainPID)" != "$before" ] && [ "$(terraced_is MainPID)" != 0 ] && systemctl -q is-active terraced; }
+journal_has() { journalctl -b --no-pager -u terraced | grep -qE -e "$1"; }
+# that process does, and its socket answers for it
+drives() {
+	journalctl -b --no-pager "_PID=$(terraced_is MainPID)" | grep -q 'db: driving' &&
+		/usr/local/sbin/terraced --status | grep -q '"name": *"db"'
+}
+# from here on another process drives the volume
+came_back() { # SECONDS WHAT
+	waits "$1" "another terraced after $2" pid_is_new
+	waits 60 "the volume driven after $2" drives
+	check_eq "file after $2" "$(cat /data/file)" "of the volume"
+}
+serves() {
+	local pid
+	systemctl start terraced || { journalctl -b --no-pager -u terraced; die "terraced does not start"; }
+	# that start has returned says it was ready: it told systemd
+	check_eq "type" "$(terraced_is Type)" notify
+	waits 60 "the volume driven" drives
+	pid=$(terraced_is MainPID)
+	check_eq "filter of system calls" "$(awk '/^Seccomp:/ { print $2 }' "/proc/$pid/status")" 2
+	check_eq "new privileges" "$(awk '/^NoNewPrivs:/ { print $2 }' "/proc/$pid/status")" 1
+	[ "$(awk '/^VmLck:/ { print $2 }' "/proc/$pid/status")" -gt 0 ] || die "its memory is not locked"
+	! journal_has 'not allowed to be an I/O flusher|cannot be locked' || die "$(journalctl -b --no-pager -u terraced)"
+	pass "serves: ready, hardened, locked"
+
+	before=$pid
+	sed -i 's/^; *tick_ms.*/tick_ms = 50/' /etc/terrace/terraced.conf
+	systemctl reload terraced
+	waits 30 "the configuration read anew" journal_has 'terraced.conf: read anew'
+	check_eq "process after a reload" "$(terraced_is MainPID)" "$before"
+	pass "serves: reads its configuration anew"
+
+	kill -9 "$before"
+	came_back 60 "SIGKILL"
+	pass "serves: comes back after SIGKILL"
+
+	before=$(terraced_is MainPID)
+	kill -STOP "$before"
+	came_back 150 "the watchdog"
+	journal_has 'Watchdog timeout' || die "it was not the watchdog: $(journalctl -b --no-pager -u terraced | tail -20)"
+	pass "serves: one that hangs is ended by the watchdog and comes back"
+
+	systemctl stop terraced
+	check_eq "after a stop" "$(terraced_is ActiveState), $(terraced_is Result), $(terraced_is ExecMainStatus)" "inactive, success, 0"
+	journal_has ': stopped$' || die "it was not a clean stop: $(journalctl -b --no-pager -u terraced | tail -20)"
+	check_eq "file after a stop" "$(cat /data/file)" "of the volume"
+	pass "serves: stops cleanly, and the volume goes on"
+
+	sed -i 's/^tick_ms = 50/tick_ms = never/' /etc/terrace/terraced.conf
+	! systemctl start terraced 2> /dev/null || die "it starts with a bad configuration"
+	journal_has 'terraced.conf:[0-9]*: .*is not a whole number' || die "the journal does not say which line: $(journalctl -b --no-pager -u terraced | tail -20)"
+	systemctl stop terraced
+	systemctl reset-failed terraced 2> /dev/null || true
+	pass "serves: a bad configuration is refused, with its line"
+}
+
 verdict() {
 	local booted
 	waits 240 "the end of the boot" systemctl -q is-active multi-user.target
@@ -86,6 +146,9 @@ verdict() {
 	echo "booted in $booted s"
 	[ "$booted" -lt "${BOOT_LIMIT:-120}" ] || die "the boot took $booted s"
 	case $1 in
+	serves)
+		waits 60 "the mount" mountpoint -q /data
+		serves ;;
 	whole)
 		waits 60 "the mount" mountpoint -q /data
 		check_eq "file" "$(cat /data/file)" "of the volume"
