@@ -7,8 +7,8 @@
  * through the same moves that orders use. On a volume that is larger than its drives what
  * goes to the shelves goes into packs.
  *
- * It starts when a slots tier is janitor_high per mille full and stops at
- * janitor_low. Of a window of regions behind its hand it takes the oldest;
+ * It starts when a slots tier is janitor_high per mille full, or all in use but its reserve, and
+ * stops at janitor_low. Of a window of regions behind its hand it takes the oldest;
  * small volumes fit the window whole.
  */
 #include <linux/delay.h>
@@ -38,20 +38,13 @@ struct candidate {
 
 /* --- demotion -------------------------------------------------------------------- */
 
-static u32 full_permille(const struct tr_tier *tier)
-{
-	u64 used = tr_space_used(tier);
-
-	return div64_u64(used * 1000, max_t(u64, tier->data_blocks, 1));
-}
-
 static bool over(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id mark)
 {
 	if (tier->missing || !tier->data_blocks)
 		return false;
 	if (tier->kind == TERRACE_KIND_HOME)
 		return mark == TR_TUNE_JANITOR_HIGH ? tr_home_full(tier) : tr_home_surplus(tier);
-	return tier->kind == TERRACE_KIND_SLOTS && full_permille(tier) >= tr_tune(tr, mark);
+	return tier->kind == TERRACE_KIND_SLOTS && tr_space_used(tier) >= tr_space_mark(tr, tier, mark);
 }
 
 /* May blocks of @tier go down to @below? From homes only to shelves. */
@@ -156,8 +149,7 @@ static u32 find_candidates(struct terrace *tr, u32 t, struct candidate *candidat
 /* Blocks that must go until the tier is at janitor_low. */
 static u64 surplus(struct terrace *tr, const struct tr_tier *tier)
 {
-	u64 used = tr_space_used(tier);
-	u64 low = div_u64(tier->data_blocks * tr_tune(tr, TR_TUNE_JANITOR_LOW), 1000);
+	u64 used = tr_space_used(tier), low = tr_space_mark(tr, tier, TR_TUNE_JANITOR_LOW);
 
 	if (tier->kind == TERRACE_KIND_HOME)
 		return tr_home_surplus(tier);

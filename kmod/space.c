@@ -574,6 +574,17 @@ u32 tr_space_open(struct terrace *tr)
 	return tiers_tight(tr, others) ? ALL_TIERS : ~avoid;
 }
 
+u64 tr_space_mark(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id mark)
+{
+	u32 high = tr_tune(tr, TR_TUNE_JANITOR_HIGH);
+	u64 start = div_u64(tier->data_blocks * high, 1000), most = tr_space_most(tier), lower = 0;
+
+	if (high < 1000 && start > most)
+		lower = start - most;
+	start = div_u64(tier->data_blocks * tr_tune(tr, mark), 1000);
+	return start - min(start, lower);
+}
+
 /* --- set-up ------------------------------------------------------------------------ */
 
 void tr_space_start(struct terrace *tr)

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+#include "args.h"
 #include "core/format.h"
 
 struct terrace;
@@ -171,6 +172,17 @@ u32 tr_space_get(struct terrace *tr, struct tr_tier *tier, u32 n, u64 *index);
 void tr_space_put(struct terrace *tr, struct tr_tier *tier, u64 index, u32 n);
 /* Blocks of the tier that hold something, or are about to. */
 u64 tr_space_used(const struct tr_tier *tier);
+/* … of so many: without its reserve. */
+static inline u64 tr_space_most(const struct tr_tier *tier)
+{
+	return tier->data_blocks - min(tier->reserve_blocks, tier->data_blocks);
+}
+
+/*
+ * So many used blocks of a slots tier are janitor_high or janitor_low. Where there can never be as
+ * many as janitor_high both are lower, so that it is when all is in use; at 1000 it is never.
+ */
+u64 tr_space_mark(struct terrace *tr, const struct tr_tier *tier, enum tr_tune_id mark);
 /* May sleep: after a record is durable; loads the chunk. */
 int tr_space_commit(struct terrace *tr, u32 tier, u64 index, u32 n, bool used);
 /* May sleep: after the grace period; the blocks may be handed out again. */

@@ -209,6 +209,11 @@ static u64 tier_blocks(struct terrace *tr, struct tr_tier *tier)
 	return READ_ONCE(tier->data_blocks);
 }
 
+static u64 tier_reserve(struct terrace *tr, struct tr_tier *tier)
+{
+	return READ_ONCE(tier->reserve_blocks);
+}
+
 static u64 tier_reads(struct terrace *tr, struct tr_tier *tier)
 {
 	return sum_stat(tr, offsetof(struct tr_stats, reads) + tier->number * sizeof(u64));
@@ -315,6 +320,7 @@ struct tr_word tr_tier_words[] = {
 	TEXT("kind", ":", tier_kind),
 	NUMBER("used_blocks", " used=", tier_used),
 	NUMBER("blocks", "/", tier_blocks),
+	NUMBER("reserve_blocks", NULL, tier_reserve),
 	NUMBER("reads", " reads=", tier_reads),
 	NUMBER("writes", " writes=", tier_writes),
 	TEXT("missing", " missing=", tier_missing),

@@ -4,8 +4,8 @@
  * nobody runs into a wall.
  *
  * The delay is the product of two shares, each from 0 to 1: how far the
- * emptiest slots tier that new writes may use is between janitor_high and full,
- * and how few free shelves are left below it. While there are shelves, a full slots tier costs
+ * emptiest slots tier that new writes may use is between janitor_high and full (all in use but its
+ * reserve), and how few free shelves are left below it. While there are shelves, a full slots tier costs
  * writers nothing: they overflow at the speed of the shelves. Overwrites in
  * place need no room and are never delayed.
  *
@@ -25,12 +25,12 @@
 
 static u32 fullness(struct terrace *tr, const struct tr_tier *tier)
 {
-	u64 high = div_u64(tier->data_blocks * tr_tune(tr, TR_TUNE_JANITOR_HIGH), 1000);
+	u64 high = tr_space_mark(tr, tier, TR_TUNE_JANITOR_HIGH), most = tr_space_most(tier);
 	u64 used = tr_space_used(tier);
 
-	if (used <= high)
+	if (used < high)
 		return 0;
-	return div64_u64((used - high) * ONE, max_t(u64, tier->data_blocks - high, 1));
+	return used >= most ? ONE : div64_u64((used - high) * ONE, most - high);
 }
 
 static u32 scarcity(const struct tr_tier *tier)

@@ -72,11 +72,11 @@ static int avoid(const struct evacuate *e, bool on)
 
 static u64 room(const struct ctl_tier *tier)
 {
-	u64 reserve = tier->blocks / 50;
+	u64 kept = tier->used_blocks + tier->reserve_blocks;
 
 	if (tier->kind == TERRACE_KIND_SHELVES)
 		return tier->free_shelves * TERRACE_CHUNK_BLOCKS;
-	return tier->blocks > tier->used_blocks + reserve ? tier->blocks - tier->used_blocks - reserve : 0;
+	return tier->blocks > kept ? tier->blocks - kept : 0;
 }
 
 static bool may_take(const struct evacuate *e, u32 tier)

@@ -11,7 +11,7 @@
 
 struct ctl_tier {
 	u32 class, kind;
-	u64 used_blocks, blocks, reads, writes, free_shelves;
+	u64 used_blocks, blocks, reserve_blocks, reads, writes, free_shelves;
 	bool missing;
 	bool avoided;		/* to be left: the tunable avoid_tiers */
 };
