@@ -34,6 +34,7 @@ struct port_tier {
 	char class[12];		/* as in the table line */
 	uint64_t used_blocks;
 	uint64_t blocks;
+	uint64_t reserve_blocks;	/* of them, that are never in use; 0: the module does not tell */
 	uint64_t free_shelves;	/* of kind shelves */
 	bool full;		/* a home, whose drive has no room inside: nothing more goes there */
 	bool missing;

@@ -206,6 +206,8 @@ static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64
 	if (!err)
 		err = word(d, WORD("missing"), line, sizeof(line));
 	out->missing = !strcmp(line, "yes");
+	if (!err)
+		number(d, WORD("reserve_blocks"), &out->reserve_blocks);	/* older modules do not tell */
 	if (out->kind == TERRACE_KIND_SHELVES)
 		number(d, WORD("free_shelves"), &out->free_shelves);
 	if (!err)

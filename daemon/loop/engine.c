@@ -40,10 +40,12 @@ static void find_sides(struct engine *e)
 	uint32_t t;
 
 	e->fast_blocks = 0;
+	e->fast_most = 0;
 	e->fast_used = 0;
 	e->idle_because = NULL;
 	for (t = 0; t < e->state.nr_tiers && e->state.tier[t].kind == TERRACE_KIND_SLOTS; t++) {
 		e->fast_blocks += e->state.tier[t].blocks;
+		e->fast_most += e->state.tier[t].blocks - e->state.tier[t].reserve_blocks;
 		e->fast_used += e->state.tier[t].used_blocks;
 	}
 	e->up = 0;
@@ -178,10 +180,26 @@ static int open_memory(struct engine *e)
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
+/*
+ * Where a tier's reserve leaves less than the upper mark that would never be reached, nor room be made: both are as much
+ * lower, as the kernel's are.
+ */
+static struct watermark_tunables reachable_marks(const struct engine *e)
+{
+	struct watermark_tunables t = e->c.tuning.watermark;
+	double most = e->fast_blocks ? (double)e->fast_most / (double)e->fast_blocks : 1;
+
+	if (t.high > most) {
+		t.low = t.low > t.high - most ? t.low - (t.high - most) : 0;
+		t.high = most;
+	}
+	return t;
+}
+
 /* What is filled stays: it must leave demotions something to find above the low mark. */
 static double fill_share(const struct engine *e)
 {
-	double most = FILL_BELOW_LOW * e->c.tuning.watermark.low;
+	double most = FILL_BELOW_LOW * reachable_marks(e).low;
 
 	return e->c.fill < most ? e->c.fill : most;
 }
@@ -365,7 +383,7 @@ static void claim(struct engine *e)
  */
 static struct watermark_tunables marks(const struct engine *e)
 {
-	struct watermark_tunables t = e->c.tuning.watermark;
+	struct watermark_tunables t = reachable_marks(e);
 
 	if (!governor_allows_down(&e->governor)) {
 		t.high += JANITOR_STEP;

@@ -185,6 +185,7 @@ struct engine {
 
 	uint32_t up, down;		/* tiers that moves go between: the fastest of slots, the first that is none */
 	uint64_t fast_blocks, fast_used;
+	uint64_t fast_most;		/* of them, without the reserve */
 	const char *idle_because;	/* no moves at all, and why; NULL: they go on */
 	uint64_t room_again_ns;		/* until then nothing goes down: there was no room for it */
 	uint64_t heirs_again_ns;	/* heirs that found no room wait until then */

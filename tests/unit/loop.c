@@ -42,6 +42,22 @@ static void a_full_first_tier_does_not_end_promotions(void **state)
 	sim_remove(s);
 }
 
+/* The kernel keeps back more of a small tier than the marks leave: room is made all the same, below that. */
+static void room_is_made_below_what_the_kernel_keeps_back(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, 1024);
+
+	(void)state;
+	s->kept_back = 64;
+	sim_open(s);
+	for (uint64_t b = 0; s->v.fast_used < 960; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_hotspot(s, 60000, 512, 0.95, 0);
+	assert_true(s->e.stats.demoted + s->e.stats.dropped > 256);
+	assert_true(sim_hit_rate(s, 10000, 512) > 0.85);
+	sim_remove(s);
+}
+
 /* A promotion cache that holds less than a run's hot share is judged by its own size. */
 static void hot_blocks_come_up_through_a_small_cache(void **state)
 {
@@ -690,6 +706,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
+		cmocka_unit_test(room_is_made_below_what_the_kernel_keeps_back),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
 		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(masks_tell_slow_reads),

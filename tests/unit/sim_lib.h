@@ -50,6 +50,7 @@ struct sim {
 	uint64_t sampled;	/* reads for samples, counted with all others */
 	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
+	uint64_t kept_back;	/* blocks of the fast tier that no raise gets */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
@@ -95,7 +96,7 @@ static int sim_state(struct port *port, struct port_state *out)
 	};
 	out->tier[0] = (struct port_tier){
 		.kind = TERRACE_KIND_SLOTS, .class = "optane", .used_blocks = s->v.fast_used,
-		.blocks = s->v.fast_total,
+		.blocks = s->v.fast_total, .reserve_blocks = s->kept_back,
 	};
 	out->tier[1] = (struct port_tier){
 		.kind = TERRACE_KIND_SHELVES,
@@ -395,7 +396,8 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 			s->to_full++;
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
-		} else if (s->no_room) {
+		} else if (s->no_room || (s->queue[n].mode == TERRACE_MOVE_RAISE && s->kept_back &&
+					  s->v.fast_used + s->kept_back >= s->v.fast_total)) {
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
 		} else if (s->order_error) {
