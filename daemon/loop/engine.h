@@ -33,6 +33,7 @@
 #define ENGINE_DECISIONS	256u	/* kept for `explain` */
 #define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
+#define ENGINE_VAIN		256u	/* regions in which an epoch has found nothing */
 #define ENGINE_COLD		16384u	/* ranges whose heat is to be forgotten */
 
 enum why {
@@ -154,6 +155,7 @@ struct engine_stats {
 	uint64_t done, partly, failed, cancelled, no_room;
 	uint64_t retained;
 	uint64_t promoted_by_flush, promoted_by_compaction, promoted_by_epoch, promoted_as_heirs;
+	uint64_t epoch_looks;		/* into regions, for what is hot and lies below */
 	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
@@ -224,6 +226,11 @@ struct engine {
 	uint64_t epoch_credit;		/* blocks that it may raise */
 	uint64_t epoch_hand;		/* the next region whose turn it is ... */
 	uint32_t epoch_entry;		/* ... and the next entry of the promotion cache */
+	struct {
+		uint64_t region;	/* + 1 */
+		uint64_t until_ns;
+	} epoch_vain[ENGINE_VAIN];	/* where nothing was found: a look reads RALT's runs */
+	uint32_t epoch_vain_ticks;	/* in a row */
 	struct governor governor;
 	enum governor_reason told_up, told_down;
 	double spent_ns;		/* by promotions, this epoch of the governor */

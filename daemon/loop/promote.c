@@ -15,11 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/prng.h"
 #include "loop/engine.h"
 
-#define EPOCH_TURN	1024	/* regions whose heat is estimated, and blocks that are asked for, a tick: a ms or two */
+#define EPOCH_TURN	1024	/* regions whose heat is estimated a tick: a ms or two */
+#define EPOCH_ASKED	128	/* blocks of the promotion cache that are asked for a tick: all of it in three seconds */
 #define EPOCH_TURN_LRU	64	/* the same by a list, which is asked block by block */
-#define EPOCH_LOOKS	8u	/* of them, regions that are looked into and raised from */
+#define EPOCH_LOOKS	8u	/* regions that are looked into and raised from, a tick; half as many after a tick that found nothing */
+#define EPOCH_VAIN_NS	10000000000ull	/* before the next look where one has found nothing */
 
 struct batch {
 	uint64_t block[ENGINE_CACHE];
@@ -312,19 +315,26 @@ static double missing(struct engine *e, uint64_t region)
 /* The best ones, best first, each region once. */
 struct candidates {
 	struct candidate best[EPOCH_LOOKS];
-	uint32_t nr;
+	uint32_t nr, most;
 };
 
-static void add_candidate(struct candidates *c, uint64_t region, double score)
+static uint32_t vain_of(uint64_t region)
 {
-	uint32_t at;
+	return (uint32_t)(mix64(region) % ENGINE_VAIN);
+}
 
-	if (score < 1 || (c->nr == EPOCH_LOOKS && score <= c->best[c->nr - 1].score))
+static void add_candidate(const struct engine *e, struct candidates *c, uint64_t region, double score)
+{
+	uint32_t vain = vain_of(region), at;
+
+	if (score < 1 || (c->nr == c->most && score <= c->best[c->nr - 1].score))
+		return;
+	if (e->epoch_vain[vain].region == region + 1 && e->now_ns < e->epoch_vain[vain].until_ns)
 		return;
 	for (at = 0; at < c->nr; at++)
 		if (c->best[at].region == region)
 			return;
-	at = c->nr < EPOCH_LOOKS ? c->nr++ : c->nr - 1;
+	at = c->nr < c->most ? c->nr++ : c->nr - 1;
 	for (; at && c->best[at - 1].score < score; at--)
 		c->best[at] = c->best[at - 1];
 	c->best[at] = (struct candidate){ region, score };
@@ -338,7 +348,7 @@ static void estimate_some(struct engine *e, struct candidates *c)
 	if (turn > e->book.regions)
 		turn = e->book.regions;
 	for (uint64_t i = 0; i < turn; i++) {
-		add_candidate(c, e->epoch_hand, missing(e, e->epoch_hand));
+		add_candidate(e, c, e->epoch_hand, missing(e, e->epoch_hand));
 		e->epoch_hand = (e->epoch_hand + 1) % e->book.regions;
 	}
 }
@@ -349,8 +359,8 @@ static void estimate_some(struct engine *e, struct candidates *c)
  */
 static void ask_cache(struct engine *e, struct candidates *c)
 {
-	static uint64_t region[EPOCH_TURN];
-	uint32_t turn = e->cache.count < EPOCH_TURN ? e->cache.count : EPOCH_TURN, nr = 0;
+	static uint64_t region[EPOCH_ASKED];
+	uint32_t turn = e->cache.count < EPOCH_ASKED ? e->cache.count : EPOCH_ASKED, nr = 0;
 
 	for (uint32_t i = 0; i < turn; i++) {
 		uint64_t block = e->cache.entries[e->epoch_entry++ % e->cache.count].block;
@@ -362,8 +372,16 @@ static void ask_cache(struct engine *e, struct candidates *c)
 	for (uint32_t i = 0, n; i < nr; i += n) {
 		for (n = 1; i + n < nr && region[i + n] == region[i];)
 			n++;
-		add_candidate(c, region[i], n);
+		add_candidate(e, c, region[i], n);
 	}
+}
+
+static void found_nothing(struct engine *e, uint64_t region)
+{
+	uint32_t at = vain_of(region);
+
+	e->epoch_vain[at].region = region + 1;
+	e->epoch_vain[at].until_ns = e->now_ns + EPOCH_VAIN_NS;
 }
 
 /* False: no more can be ordered now. */
@@ -375,8 +393,10 @@ static bool raise_region(struct engine *e, uint64_t region)
 	struct warmth_region warm;
 	uint64_t room = room_left(e), most = room < e->epoch_credit ? room : e->epoch_credit;
 
-	if (orders_busy(e, region) || warmth_look(&e->warmth, region, false, &warm) < 0 ||
-	    book_masks(e->port, region, &in.fast, &in.packed))
+	if (orders_busy(e, region))
+		return true;
+	e->stats.epoch_looks++;
+	if (warmth_look(&e->warmth, region, false, &warm) < 0 || book_masks(e->port, region, &in.fast, &in.packed))
 		return true;
 	in.hot = warm.hot;
 	tails_mask(e->banned, region, &in.banned);
@@ -384,6 +404,8 @@ static bool raise_region(struct engine *e, uint64_t region)
 	e->book.hot_below[region] = (uint16_t)(up.promoted + up.refused);
 	if (up.refused && most == room)
 		e->watermark.demoting = true;
+	if (!up.promoted && !up.refused)
+		found_nothing(e, region);
 	if (!up.promoted)
 		return !up.refused;
 	p = (struct plan){
@@ -401,9 +423,16 @@ static bool raise_region(struct engine *e, uint64_t region)
 	return !up.refused;
 }
 
+/* Estimates smear what is hot over its neighbours: looks that find nothing become fewer, and go elsewhere. */
+static uint32_t looks(const struct engine *e)
+{
+	return EPOCH_LOOKS >> (e->epoch_vain_ticks < 3 ? e->epoch_vain_ticks : 3);
+}
+
 void promote_epoch(struct engine *e)
 {
-	struct candidates c = { .nr = 0 };
+	struct candidates c = { .most = looks(e) };
+	uint64_t raised = e->stats.orders[WHY_EPOCH];
 
 	if (!e->senses || !epoch_moves(&e->epoch) || !e->epoch_credit || !governor_allows_up(&e->governor) ||
 	    !hear_skewed(e))
@@ -412,5 +441,7 @@ void promote_epoch(struct engine *e)
 	ask_cache(e, &c);
 	for (uint32_t i = 0; i < c.nr; i++)
 		if (!raise_region(e, c.best[i].region))
-			return;
+			break;
+	if (c.nr)
+		e->epoch_vain_ticks = e->stats.orders[WHY_EPOCH] > raised ? 0 : e->epoch_vain_ticks + 1;
 }

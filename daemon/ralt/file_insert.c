@@ -29,14 +29,14 @@ void store_set_time(struct ralt *r)
 
 /*
  * The members of the hot set must not outgrow its limit by much between two looks, and
- * a look costs a walk through the sample: a quarter of D_hs, or an access per 8 samples.
+ * a look costs a walk through the sample: a quarter of D_hs, or an access per 4 samples.
  */
 static void store_tune(struct ralt *r)
 {
 	uint64_t pause = r->sizes.candidates / 4;
 
-	if (pause < r->sample.count / 8 + 64)
-		pause = r->sample.count / 8 + 64;
+	if (pause < r->sample.count / 4 + 64)
+		pause = r->sample.count / 4 + 64;
 	r->next_tuning = r->accesses + pause;
 	if (r->sample_complete)
 		tune_step(&r->tune, &r->judge, &r->config.tunables, &r->sample, r->scratch);
@@ -152,7 +152,6 @@ int store_flush(struct ralt *r)
 	uint32_t accesses = r->buffered;
 	int err;
 
-	store_tune(r);
 	r->buffered = store_fold(&r->judge, r->buffer, r->buffered);
 	if (!r->buffered)
 		return store_commit(r);

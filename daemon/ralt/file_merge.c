@@ -249,7 +249,7 @@ static void adopt_sample(struct ralt *r)
 	job->sample_memory = NULL;
 	r->sample_complete = true;
 	sample_mark_hot(&r->sample, &r->judge);
-	r->tune.census = sample_census(&r->sample, &r->judge);
+	r->tune.census = sample_census(&r->sample, &r->judge, NULL);
 }
 
 static int open_result(struct ralt *r, uint32_t at, uint64_t id, uint32_t level)
@@ -361,7 +361,7 @@ static int begin_census_again(struct ralt *r)
 		return job_begin_census(r);
 	if (!err) {
 		r->sample_complete = true;
-		r->tune.census = sample_census(&r->sample, &r->judge);
+		r->tune.census = sample_census(&r->sample, &r->judge, NULL);
 	}
 	return err;
 }

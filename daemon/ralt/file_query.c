@@ -291,7 +291,7 @@ static uint64_t disk_bytes(const struct ralt_run *run)
 
 void ralt_stats(const struct ralt *r, struct ralt_stats *out)
 {
-	struct sample_census now = sample_census(&r->sample, &r->judge);
+	struct sample_census now = sample_census(&r->sample, &r->judge, NULL);
 
 	*out = r->stats;
 	out->accesses = r->accesses;

@@ -43,16 +43,6 @@ void ralt_decay_init(struct ralt_decay *d, double alpha)
 	d->step65536 = d->step256[255] * d->ones[255] * alpha;
 }
 
-double ralt_decay_by(const struct ralt_decay *d, uint32_t ticks)
-{
-	double x = d->ones[ticks & 255] * d->step256[ticks >> 8 & 255];
-
-	/* After 65536 ticks even alpha = 0.9999 leaves 0.1 %: the loop is short or ends at 0. */
-	for (uint32_t n = ticks >> 16; n && x > 0; n--)
-		x *= d->step65536;
-	return x;
-}
-
 struct ralt_time ralt_time_of(const struct ralt_sizes *s, uint64_t accesses)
 {
 	return (struct ralt_time){
@@ -83,69 +73,22 @@ struct ralt_record ralt_record_access(const struct ralt_judge *j, uint64_t block
 	};
 }
 
-/* Ticks between the two, 0 when @then is ahead (a store reopened with other sizes). */
-static uint32_t ticks_since(uint32_t now, uint32_t then)
-{
-	return now > then ? now - then : 0;
-}
-
-double ralt_score_now(const struct ralt_judge *j, const struct ralt_record *r)
-{
-	return (double)r->score * ralt_decay_by(j->decay, ticks_since(j->now.tick, r->tick));
-}
-
-/*
- * Counters are decremented when looked at, not by rewriting every record each
- * period: the period of a record follows from its tick.
- */
-static uint8_t counter_at(const struct ralt_judge *j, const struct ralt_record *r, uint64_t period)
-{
-	uint64_t then = (uint64_t)r->tick * j->sizes->tick_accesses / j->sizes->period_accesses;
-	uint64_t fall = period > then ? (period - then) * 10 : 0;
-
-	return fall >= r->counter ? 0 : (uint8_t)(r->counter - fall);
-}
-
-uint8_t ralt_counter_now(const struct ralt_judge *j, const struct ralt_record *r)
-{
-	return counter_at(j, r, j->now.period);
-}
-
-uint8_t ralt_rank(const struct ralt_judge *j, const struct ralt_record *r)
-{
-	if (!ralt_counter_now(j, r))
-		return RALT_EXPIRED;
-	return r->tag ? RALT_STABLE : RALT_CANDIDATE;
-}
-
 bool ralt_is_stable(const struct ralt_judge *j, const struct ralt_record *r)
 {
 	return r->tag && ralt_counter_now(j, r);
 }
 
+static double threshold_now(const struct ralt_judge *j, const struct ralt_threshold *t)
+{
+	return t->score * ralt_decay_by(j->decay, ralt_ticks_since(j->now.tick, t->tick));
+}
+
 bool ralt_is_above(const struct ralt_judge *j, const struct ralt_record *r,
 		   const struct ralt_threshold *t)
 {
-	uint8_t rank;
+	enum ralt_by_rank above = ralt_by_rank(t, r, ralt_rank(j, r));
 
-	if (!t->set)
-		return true;
-	rank = ralt_rank(j, r);
-	/*
-	 * Nothing has judged it yet.  Without this a cut among the stable would keep all candidates out until
-	 * the next one, which they alone can bring about: after a hotspot has moved there would be no hot set.
-	 */
-	if (rank == RALT_CANDIDATE && r->tick - r->span > t->since)
-		return true;
-	if (rank != t->rank)
-		return rank > t->rank;
-	return ralt_score_now(j, r) >=
-	       t->score * ralt_decay_by(j->decay, ticks_since(j->now.tick, t->tick));
-}
-
-static double threshold_now(const struct ralt_judge *j, const struct ralt_threshold *t)
-{
-	return t->score * ralt_decay_by(j->decay, ticks_since(j->now.tick, t->tick));
+	return above == RALT_BY_SCORE ? ralt_score_now(j, r) >= threshold_now(j, t) : above == RALT_ABOVE;
 }
 
 bool ralt_is_member(const struct ralt_judge *j, const struct ralt_record *r)
@@ -158,6 +101,11 @@ bool ralt_is_hot_record(const struct ralt_judge *j, const struct ralt_record *r)
 	if (j->fill.set && ralt_score_now(j, r) >= threshold_now(j, &j->fill))
 		return true;
 	return ralt_is_member(j, r);
+}
+
+struct ralt_cuts ralt_cuts_of(const struct ralt_judge *j)
+{
+	return (struct ralt_cuts){ j, threshold_now(j, &j->hot), threshold_now(j, &j->fill) };
 }
 
 /* An access counts once per tick: both records hold the one of the tick they share. */
@@ -179,7 +127,7 @@ static uint8_t merged_span(const struct ralt_record *newer, const struct ralt_re
 static float merged_score(const struct ralt_judge *j, const struct ralt_record *newer,
 			  const struct ralt_record *older)
 {
-	uint32_t apart = ticks_since(newer->tick, older->tick);
+	uint32_t apart = ralt_ticks_since(newer->tick, older->tick);
 	double old = (double)older->score * ralt_decay_by(j->decay, apart);
 	double sum = old + (double)newer->score;
 
@@ -211,7 +159,7 @@ void ralt_record_merge(const struct ralt_judge *j, struct ralt_record *newer,
 {
 	uint64_t period = (uint64_t)newer->tick * j->sizes->tick_accesses /
 			  j->sizes->period_accesses;
-	uint32_t sum = (uint32_t)counter_at(j, older, period) + newer->counter;
+	uint32_t sum = (uint32_t)ralt_counter_at(j, older, period) + newer->counter;
 
 	/*
 	 * HotRAP would have evicted a record below the threshold and would see a new

@@ -57,7 +57,16 @@ struct ralt_decay {
 };
 
 void ralt_decay_init(struct ralt_decay *d, double alpha);
-double ralt_decay_by(const struct ralt_decay *d, uint32_t ticks);
+
+static inline double ralt_decay_by(const struct ralt_decay *d, uint32_t ticks)
+{
+	double x = d->ones[ticks & 255] * d->step256[ticks >> 8 & 255];
+
+	/* After 65536 ticks even alpha = 0.9999 leaves 0.1 %: the loop is short or ends at 0. */
+	for (uint32_t n = ticks >> 16; n && x > 0; n--)
+		x *= d->step65536;
+	return x;
+}
 
 /* Now, as records see it. */
 struct ralt_time {
@@ -95,10 +104,42 @@ void ralt_judge_init(struct ralt_judge *j, const struct ralt_tunables *t,
 struct ralt_record ralt_record_access(const struct ralt_judge *j, uint64_t block,
 				      uint32_t generation);
 
-double ralt_score_now(const struct ralt_judge *j, const struct ralt_record *r);
-uint8_t ralt_counter_now(const struct ralt_judge *j, const struct ralt_record *r);
+/* Ticks between the two, 0 when @then is ahead (a store reopened with other sizes). */
+static inline uint32_t ralt_ticks_since(uint32_t now, uint32_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+static inline double ralt_score_now(const struct ralt_judge *j, const struct ralt_record *r)
+{
+	return (double)r->score * ralt_decay_by(j->decay, ralt_ticks_since(j->now.tick, r->tick));
+}
+
+/*
+ * Counters are decremented when looked at, not by rewriting every record each
+ * period: the period of a record follows from its tick.
+ */
+static inline uint8_t ralt_counter_at(const struct ralt_judge *j, const struct ralt_record *r, uint64_t period)
+{
+	uint64_t then = (uint64_t)r->tick * j->sizes->tick_accesses / j->sizes->period_accesses;
+	uint64_t fall = period > then ? (period - then) * 10 : 0;
+
+	return fall >= r->counter ? 0 : (uint8_t)(r->counter - fall);
+}
+
+static inline uint8_t ralt_counter_now(const struct ralt_judge *j, const struct ralt_record *r)
+{
+	return ralt_counter_at(j, r, j->now.period);
+}
+
 enum { RALT_EXPIRED, RALT_CANDIDATE, RALT_STABLE };
-uint8_t ralt_rank(const struct ralt_judge *j, const struct ralt_record *r);
+
+static inline uint8_t ralt_rank(const struct ralt_judge *j, const struct ralt_record *r)
+{
+	if (!ralt_counter_now(j, r))
+		return RALT_EXPIRED;
+	return r->tag ? RALT_STABLE : RALT_CANDIDATE;
+}
 
 bool ralt_is_stable(const struct ralt_judge *j, const struct ralt_record *r);
 bool ralt_is_above(const struct ralt_judge *j, const struct ralt_record *r,
@@ -109,6 +150,47 @@ bool ralt_is_member(const struct ralt_judge *j, const struct ralt_record *r);
 
 /* Hot: in the hot set, or above the fill threshold where one is set. */
 bool ralt_is_hot_record(const struct ralt_judge *j, const struct ralt_record *r);
+
+/* For a walk through many records: the thresholds of now, and all that they say of one. */
+struct ralt_cuts {
+	const struct ralt_judge *judge;
+	double hot, fill;
+};
+struct ralt_verdict {
+	double score;
+	bool above;	/* the threshold of the hot set, stable or not */
+	bool member;	/* as ralt_is_member() */
+	bool hot;	/* as ralt_is_hot_record() */
+};
+struct ralt_cuts ralt_cuts_of(const struct ralt_judge *j);
+
+enum ralt_by_rank { RALT_BELOW, RALT_ABOVE, RALT_BY_SCORE };
+
+static inline enum ralt_by_rank ralt_by_rank(const struct ralt_threshold *t, const struct ralt_record *r, uint8_t rank)
+{
+	if (!t->set)
+		return RALT_ABOVE;
+	/*
+	 * Nothing has judged it yet.  Without this a cut among the stable would keep all candidates out until
+	 * the next one, which they alone can bring about: after a hotspot has moved there would be no hot set.
+	 */
+	if (rank == RALT_CANDIDATE && r->tick - r->span > t->since)
+		return RALT_ABOVE;
+	return rank == t->rank ? RALT_BY_SCORE : rank > t->rank ? RALT_ABOVE : RALT_BELOW;
+}
+
+static inline struct ralt_verdict ralt_verdict(const struct ralt_cuts *c, const struct ralt_record *r)
+{
+	const struct ralt_judge *j = c->judge;
+	uint8_t rank = ralt_rank(j, r);
+	enum ralt_by_rank above = ralt_by_rank(&j->hot, r, rank);
+	struct ralt_verdict v = { .score = ralt_score_now(j, r) };
+
+	v.above = above == RALT_BY_SCORE ? v.score >= c->hot : above == RALT_ABOVE;
+	v.member = v.above && rank == RALT_STABLE;
+	v.hot = v.member || (j->fill.set && v.score >= c->fill);
+	return v;
+}
 
 /* @newer takes over what @older knew; both are of the same block, neither is forgotten. */
 void ralt_record_merge(const struct ralt_judge *j, struct ralt_record *newer,

@@ -62,10 +62,16 @@ static bool used(const struct sample *s, uint32_t i)
 /* The first slot from @i on that has been taken; beyond the mask: none. */
 static uint32_t taken(const struct sample *s, uint32_t i)
 {
-	for (uint64_t off = i % 64; i <= s->mask; i = (i | 63) + 1, off = 0)
-		if (s->taken[i / 64] >> off)
-			return i + (uint32_t)__builtin_ctzll(s->taken[i / 64] >> off);
-	return i;
+	uint64_t word;
+
+	if (i > s->mask)
+		return i;
+	for (word = s->taken[i / 64] >> i % 64; !word; word = s->taken[i / 64]) {
+		i = (i | 63) + 1;
+		if (i > s->mask)
+			return i;
+	}
+	return i + (uint32_t)__builtin_ctzll(word);
 }
 
 /* Walks through the sample cost as much as there is in it: most of a small tier's table is empty. */
@@ -181,31 +187,41 @@ const struct ralt_record *sample_find(const struct sample *s, uint64_t block)
 
 void sample_mark_hot(struct sample *s, const struct ralt_judge *j)
 {
+	const struct ralt_cuts cuts = ralt_cuts_of(j);
+
 	for_each_taken(s, i)
-		s->slots[i].was_hot = used(s, i) && ralt_is_hot_record(j, &s->slots[i].record);
+		s->slots[i].was_hot = used(s, i) && ralt_verdict(&cuts, &s->slots[i].record).hot;
 }
 
-struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j)
+struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j, double *others)
 {
-	struct sample_census c = { 0 };
+	const struct ralt_cuts cuts = ralt_cuts_of(j);
+	uint64_t tracked = 0, members = 0, stable = 0, fill = 0, stale = 0;
 	double weight = (double)(1ull << s->shift);
+	struct sample_census c = { 0 };
 
-	for_each_taken(s, i) {
-		const struct ralt_record *r = &s->slots[i].record;
+	for (uint32_t w = 0; w <= s->mask / 64; w++) {
+		for (uint64_t left = s->taken[w]; left; left &= left - 1) {
+			const struct sample_slot *slot = &s->slots[w * 64 + (uint32_t)__builtin_ctzll(left)];
+			struct ralt_verdict v;
 
-		if (!used(s, i))
-			continue;
-		c.tracked += weight;
-		if (s->slots[i].was_hot && !ralt_is_hot_record(j, r))
-			c.stale += weight;
-		if (!ralt_is_member(j, r) && ralt_is_hot_record(j, r))
-			c.fill += weight;
-		if (!ralt_is_above(j, r, &j->hot))
-			continue;
-		c.members += weight;
-		if (ralt_is_stable(j, r))
-			c.stable += weight;
+			if (slot->record.score <= 0)
+				continue;
+			v = ralt_verdict(&cuts, &slot->record);
+			tracked++;
+			members += v.above;
+			stable += v.member;
+			fill += v.hot && !v.member;
+			stale += slot->was_hot && !v.hot;
+			if (others && !v.member)
+				others[c.nr_others++] = v.score;
+		}
 	}
+	c.tracked = (double)tracked * weight;
+	c.members = (double)members * weight;
+	c.stable = (double)stable * weight;
+	c.fill = (double)fill * weight;
+	c.stale = (double)stale * weight;
 	return c;
 }
 
@@ -298,18 +314,13 @@ static size_t collect_all(const struct sample *s, const struct ralt_judge *j, do
 	return n;
 }
 
-double sample_kth_other(const struct sample *s, const struct ralt_judge *j, double keep,
-			double *scratch)
+double sample_kth_other(const struct sample *s, const struct sample_census *c, double keep, double *others)
 {
 	double k = keep / (double)(1ull << s->shift);
-	size_t n = 0;
 
-	for_each_taken(s, i)
-		if (used(s, i) && !ralt_is_member(j, &s->slots[i].record))
-			scratch[n++] = ralt_score_now(j, &s->slots[i].record);
 	if (k < 1)
 		return 1e30;
-	return k > (double)n ? 0 : kth_largest(scratch, n, (size_t)k);
+	return k > (double)c->nr_others ? 0 : kth_largest(others, c->nr_others, (size_t)k);
 }
 
 void sample_quartiles(const struct sample *s, const struct ralt_judge *j, double out[3],

@@ -65,19 +65,20 @@ struct sample_census {
 	double stable;		/* stable members: the hot set */
 	double fill;		/* hot by the fill threshold alone */
 	double stale;		/* were hot at the last rewrite and no longer are */
+	size_t nr_others;
 };
 
-struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j);
+/* @others: room for a score of each, for those outside the hot set, census.nr_others of them; or NULL. */
+struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j, double *others);
 
 /* The threshold that lets in the @keep highest-ranked records of the whole. */
 struct ralt_threshold sample_kth(const struct sample *s, const struct ralt_judge *j, double keep,
 				 double *scratch);
 
-/* The @keep-th highest score outside the hot set; 0 when there are fewer, huge for none. */
-double sample_kth_other(const struct sample *s, const struct ralt_judge *j, double keep,
-			double *scratch);
+/* The @keep-th highest score outside the hot set; 0 when there are fewer, huge for none. @others: as the census left it. */
+double sample_kth_other(const struct sample *s, const struct sample_census *c, double keep, double *others);
 
-/* Bytes of @scratch for sample_kth() and sample_quartiles(). */
+/* Bytes of @scratch for sample_kth() and sample_quartiles(), and of @others. */
 size_t sample_scratch_bytes(const struct sample *s);
 
 /* Quartiles of the scores tracked, ascending. */

@@ -42,7 +42,7 @@ static void look(struct ralt_small *r)
 {
 	uint64_t pause = r->sizes.candidates / 4, sampled = (uint64_t)r->sample.count << r->shift, least;
 
-	least = ((sampled < r->tunables.samples ? sampled : r->tunables.samples) / 8 + 64) >> r->shift;
+	least = ((sampled < r->tunables.samples ? sampled : r->tunables.samples) / 4 + 64) >> r->shift;
 	if (r->shift < LARGE && least < r->sample.count / 4)
 		least = r->sample.count / 4;
 	r->next_tuning = r->accesses + (pause > least ? pause : least) + 1;

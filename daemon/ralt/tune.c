@@ -23,7 +23,7 @@ static void evict(struct tune *t, struct ralt_judge *j, double beta, struct samp
 {
 	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit, scratch);
 	sample_settle(s, j);
-	t->census = sample_census(s, j);
+	t->census = sample_census(s, j, NULL);
 	t->evictions++;
 }
 
@@ -36,7 +36,7 @@ static void set_fill(const struct tune *t, struct ralt_judge *j,
 	j->fill = (struct ralt_threshold){ .set = t->fill_share > 0, .tick = j->now.tick };
 	if (!j->fill.set)
 		return;
-	score = sample_kth_other(s, j, keep, scratch);
+	score = sample_kth_other(s, &t->census, keep, scratch);
 	j->fill.score = score > tunables->fill_score ? score : tunables->fill_score;
 }
 
@@ -45,7 +45,7 @@ bool tune_step(struct tune *t, struct ralt_judge *j, const struct ralt_tunables 
 {
 	bool due = j->now.period != t->tuned_period;
 
-	t->census = sample_census(s, j);
+	t->census = sample_census(s, j, scratch);
 	set_fill(t, j, tunables, s, scratch);
 	if (!due && t->census.members <= (double)t->hot_limit)
 		return false;

@@ -100,6 +100,37 @@ static void an_epoch_does_not_raise_in_vain(void **state)
 	sim_remove(s);
 }
 
+/* What is hot and lies below may not come up: it is not looked for again and again, for each look reads RALT's runs. */
+static void an_epoch_does_not_look_in_vain(void **state)
+{
+	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	uint64_t ticks = 0, looks;
+
+	(void)state;
+	s->c.cache_blocks = 4096;
+	s->c.tuning.flush.run_blocks = 4096;
+	s->c.tuning.flush.hot_fraction = 1;
+	s->c.tuning.admit.fill = 0;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.epoch.min_epoch_ops = 20000;
+	sim_open(s);
+	for (uint64_t r = 0; r < 16; r++)
+		engine_ban(&s->e, r * 64 * REGION_BLOCKS, REGION_BLOCKS, true);
+	for (int i = 0; i < 80000; i++) {
+		sim_access(s, prng_below(&s->prng, 16) * 64 * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), false);
+		if (i % 64 != 63)
+			continue;
+		ticks += epoch_moves(&s->e.epoch);
+		assert_int_equal(sim_tick(s), 0);
+	}
+	looks = s->e.stats.epoch_looks;
+	print_message("%llu looks in %llu ticks of epochs\n", (unsigned long long)looks, (unsigned long long)ticks);
+	assert_true(ticks > 100);
+	assert_true(looks >= 16);
+	assert_true(looks <= ticks + 16);
+	sim_remove(s);
+}
+
 /* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
 static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
 {
@@ -220,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epochs_find_the_hot_regions),
 		cmocka_unit_test(an_epoch_does_not_raise_in_vain),
+		cmocka_unit_test(an_epoch_does_not_look_in_vain),
 		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
 		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(climb_min_changes_the_outcome),

@@ -93,6 +93,7 @@ static void thresholds_take_unstable_records_first(void **state)
 {
 	struct world w;
 	struct ralt_threshold t;
+	struct sample_census c;
 
 	(void)state;
 	set_up(&w, 1000);
@@ -111,9 +112,11 @@ static void thresholds_take_unstable_records_first(void **state)
 	t = sample_kth(&w.sample, &w.j, 0, w.scratch);
 	assert_true(t.rank == RALT_STABLE && t.score > 5);
 	/* Outside the hot set (the five stable): the ten unstable. */
-	assert_near(sample_kth_other(&w.sample, &w.j, 4, w.scratch), 17, 1e-6);
-	assert_near(sample_kth_other(&w.sample, &w.j, 11, w.scratch), 0, 0);
-	assert_true(sample_kth_other(&w.sample, &w.j, 0, w.scratch) > 1e6);
+	c = sample_census(&w.sample, &w.j, w.scratch);
+	assert_int_equal(c.nr_others, 10);
+	assert_near(sample_kth_other(&w.sample, &c, 4, w.scratch), 17, 1e-6);
+	assert_near(sample_kth_other(&w.sample, &c, 11, w.scratch), 0, 0);
+	assert_true(sample_kth_other(&w.sample, &c, 0, w.scratch) > 1e6);
 	tear_down(&w);
 }
 
@@ -130,11 +133,11 @@ static void a_sample_stands_for_the_whole(void **state)
 		put(&w, b, (float)(1 + b % 1000), b % 10 == 0);
 	assert_true(w.sample.shift >= 3);
 	assert_true(w.sample.count <= w.t.samples);
-	c = sample_census(&w.sample, &w.j);
+	c = sample_census(&w.sample, &w.j, w.scratch);
 	assert_near(c.tracked, 200000, 4000);
 	assert_near(c.stable, 20000, 1500);
 	/* The best 10 % of the 180,000 others: scores above 900. */
-	assert_near(sample_kth_other(&w.sample, &w.j, 18000, w.scratch), 901, 6);
+	assert_near(sample_kth_other(&w.sample, &c, 18000, w.scratch), 901, 6);
 	tear_down(&w);
 }
 
@@ -279,7 +282,7 @@ static void filling_takes_the_highest_scores(void **state)
 	assert_near(hot, 1800, 90);	/* 0.9 * 2000, hot set included */
 	w.t.fill_score = 10000;
 	tune_step(&w.tune, &w.j, &w.t, &w.sample, w.scratch);
-	assert_near(sample_census(&w.sample, &w.j).fill, 0, 0);
+	assert_near(sample_census(&w.sample, &w.j, NULL).fill, 0, 0);
 	w.tune.fill_share = 0;
 	tune_step(&w.tune, &w.j, &w.t, &w.sample, w.scratch);
 	assert_false(w.j.fill.set);
@@ -323,7 +326,7 @@ static void filling_leaves_room_for_a_new_hotspot(void **state)
 	w.tune.fill_share = 0.85;
 	for (uint64_t stage = 0; stage < 3; stage++) {
 		run_hotspot(&w, &p, 40000, stage * 5000, 500);
-		struct sample_census c = sample_census(&w.sample, &w.j);
+		struct sample_census c = sample_census(&w.sample, &w.j, NULL);
 
 		assert_near(c.stable, 500, 40);
 		assert_true(c.stable + c.fill <= 850 * 1.05);
