@@ -21,7 +21,10 @@
 #define ONE		1024		/* a whole share */
 #define SHELVES_LOW	2		/* free, above the reserve: ROOM event */
 #define GIVE_WAY_US	5
-#define SCARCE_SHELVES	8		/* free, above the reserve: from here on the delay grows */
+/* Free, above the reserve: from here on the delay grows. Not before the janitor cleans (SHELF_LOW there), or writers
+ * would be slow for good where shelves are few and nobody has to make any free.
+ */
+#define SCARCE_SHELVES	2
 
 static u32 fullness(struct terrace *tr, const struct tr_tier *tier)
 {
