@@ -3,6 +3,7 @@
 #include "policy_lib.h"
 
 #include "decide/prng.h"
+#include "ralt/file_store.h"
 #include "ralt/record.h"
 
 struct world {
@@ -337,6 +338,59 @@ static void contradictions_are_refused(void **state)
 	assert_string_equal(bad->name, "alpha");
 }
 
+/*
+ * A buffer as it came becomes one record for each block, ascending: as if each were merged with the one before it in time,
+ * also where an access that was heard late stands behind a newer one.  Block numbers of all lengths.
+ */
+static void folding_sorts_and_merges(void **state)
+{
+	enum { BLOCKS = 50, NR = 3000 };
+	struct ralt_record record[NR], expected[BLOCKS] = { 0 };
+	uint64_t block[BLOCKS];
+	struct prng prng = { 3 };
+	struct world w;
+	uint32_t last = 0;
+
+	(void)state;
+	make(&w);
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		block[b] = b ? block[b - 1] + 1 + prng_below(&prng, 1ull << b * 38 / BLOCKS) : 0;
+	for (uint32_t i = 0; i < NR; i++) {
+		at(&w, i * 50);
+		record[i] = ralt_record_access(&w.j, block[prng_below(&prng, BLOCKS)], i / 1000);
+	}
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		for (uint32_t i = 0; i < NR; i++) {
+			struct ralt_record next = record[i];
+
+			if (next.block != block[b])
+				continue;
+			if (expected[b].score > 0)
+				ralt_record_merge(&w.j, &next, &expected[b]);
+			expected[b] = next;
+		}
+	/* One that was heard late. */
+	for (uint32_t i = 0; i < NR - 1 && !last; i++)
+		if (record[i].block == record[i + 1].block && record[i].tick != record[i + 1].tick)
+			last = i + 1;
+	assert_true(last > 0);
+	struct ralt_record swap = record[last];
+
+	record[last] = record[last - 1];
+	record[last - 1] = swap;
+	assert_int_equal(store_fold(&w.j, record, NR), BLOCKS);
+	for (uint32_t b = 0; b < BLOCKS; b++) {
+		assert_int_equal(record[b].block, block[b]);
+		assert_int_equal(record[b].tick, expected[b].tick);
+		assert_int_equal(record[b].generation, expected[b].generation);
+		assert_int_equal(record[b].counter, expected[b].counter);
+		if (b && record[b].block != swap.block)
+			assert_near(record[b].score, expected[b].score, 1e-6);
+	}
+	assert_int_equal(store_fold(&w.j, record, 1), 1);
+	assert_int_equal(store_fold(&w.j, record, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +403,7 @@ int main(void)
 		cmocka_unit_test(parts_that_share_a_tick_count_it_once),
 		cmocka_unit_test(bytes_survive_the_round_trip),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
+		cmocka_unit_test(folding_sorts_and_merges),
 		cmocka_unit_test(contradictions_are_refused),
 	};
 
