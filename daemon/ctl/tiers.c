@@ -34,12 +34,14 @@ static void read_tier(const struct dm_volume *v, u32 t, struct ctl_tier *tier)
 		.class = word_number(v, t, "class", class_number),
 		.kind = word_number(v, t, "kind", kind_number),
 		.used_blocks = number(v, t, "used_blocks"), .blocks = number(v, t, "blocks"),
-		.reserve_blocks = number(v, t, "reserve_blocks"),	/* older modules do not tell */
 		.reads = number(v, t, "reads"), .writes = number(v, t, "writes"),
 		.free_shelves = number(v, t, "free_shelves"),
 		.avoided = sysfs_number(0, VOLUME_FOLDER "/tune/avoid_tiers", v->minor) >> t & 1,
 		.missing = missing && !strcmp(missing, "yes"),
 	};
+	/* Older modules do not tell: as it is by default. */
+	tier->reserve_blocks = sysfs_number(tier->kind == TERRACE_KIND_SLOTS ? tier->blocks / 50 : 0,
+					    VOLUME_FOLDER "/tier%u/reserve_blocks", v->minor, t);
 	free(missing);
 }
 

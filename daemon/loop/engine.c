@@ -187,13 +187,21 @@ static int open_memory(struct engine *e)
 static struct watermark_tunables reachable_marks(const struct engine *e)
 {
 	struct watermark_tunables t = e->c.tuning.watermark;
-	double most = e->fast_blocks ? (double)e->fast_most / (double)e->fast_blocks : 1;
+	/* half a block less, or what is rounded might never be reached */
+	double most = e->fast_blocks ? ((double)e->fast_most - 0.5) / (double)e->fast_blocks : 1;
 
 	if (t.high > most) {
 		t.low = t.low > t.high - most ? t.low - (t.high - most) : 0;
 		t.high = most;
 	}
 	return t;
+}
+
+double engine_first_fill(const struct engine *e)
+{
+	double lower = e->c.tuning.watermark.high - reachable_marks(e).high;
+
+	return e->c.tuning.admit.fill > lower ? e->c.tuning.admit.fill - lower : 0;
 }
 
 /* What is filled stays: it must leave demotions something to find above the low mark. */
@@ -330,11 +338,12 @@ static bool janitor_is_needed(const struct engine *e)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
 		const struct port_tier *tier = &e->state.tier[t];
+		uint64_t kept = tier->reserve_blocks / SHELF_BLOCKS, few = tier->blocks / SHELF_BLOCKS / 16;
 
 		if (tier->kind == TERRACE_KIND_HOME && !tier->missing && tier->full)
 			return true;
 		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
-		    tier->free_shelves < 4 + tier->blocks / SHELF_BLOCKS / 16)
+		    tier->free_shelves < 4 + (kept > few ? kept : few))
 			return true;
 	}
 	return false;

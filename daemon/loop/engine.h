@@ -316,6 +316,8 @@ void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t 
 
 /* The fast tier is as full as `admit.fill`: what comes has to be worth its place. */
 bool engine_crowded(const struct engine *e);
+/* admit.fill, as much lower as a large reserve has the marks. */
+double engine_first_fill(const struct engine *e);
 /* Blocks of a range that are in the hot set; not those that fill the fast tier beyond it. */
 uint64_t engine_hot_set(struct engine *e, uint64_t block, uint64_t nr);
 

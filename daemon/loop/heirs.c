@@ -130,7 +130,7 @@ void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t 
 
 bool engine_crowded(const struct engine *e)
 {
-	return (double)e->fast_used >= e->c.tuning.admit.fill * (double)e->fast_blocks;
+	return (double)e->fast_used >= engine_first_fill(e) * (double)e->fast_blocks;
 }
 
 uint64_t engine_hot_set(struct engine *e, uint64_t block, uint64_t nr)

@@ -285,8 +285,10 @@ static void step_epoch(struct engine *e, uint64_t ops, uint64_t reads)
 
 	epoch_step(&e->epoch, &e->c.tuning.epoch, ops, reads, fast);
 	e->epoch_credit += reads > fast ? reads - fast : 0;
-	if (!e->epoch.ops && !epoch_moves(&e->epoch))
+	if (!e->epoch.ops && !epoch_moves(&e->epoch)) {
 		e->epoch_credit = 0;
+		e->epoch_vain_ticks = 0;
+	}
 }
 
 void limits_tick(struct engine *e)

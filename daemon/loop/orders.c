@@ -273,6 +273,8 @@ static uint64_t room_of(const struct engine *e, uint32_t t)
 	uint64_t most = (uint64_t)((double)tier->blocks * e->c.tuning.watermark.high);
 	uint64_t used = tier->used_blocks + e->coming_to[t];
 
+	if (most > tier->blocks - tier->reserve_blocks)
+		most = tier->blocks - tier->reserve_blocks;
 	return !tier->missing && used < most ? most - used : 0;
 }
 

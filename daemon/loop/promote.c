@@ -45,8 +45,11 @@ static uint64_t room_left(const struct engine *e)
 /* The blocks of the cache that are hot, ascending. */
 static void gather(struct engine *e, struct batch *b)
 {
+	struct admit_tunables admit = e->c.tuning.admit;
+
+	admit.fill = engine_first_fill(e);
 	b->nr = 0;
-	b->first_sight = admit_first_sight(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e),
+	b->first_sight = admit_first_sight(&admit, e->stats.accesses, hear_mapped(e),
 					   shards_reuse(&e->shards), e->fast_used, e->fast_blocks);
 	for (uint32_t i = 0; i < e->cache.count && b->nr < ENGINE_CACHE; i++) {
 		uint64_t block = e->cache.entries[i].block;
@@ -396,8 +399,10 @@ static bool raise_region(struct engine *e, uint64_t region)
 	if (orders_busy(e, region))
 		return true;
 	e->stats.epoch_looks++;
-	if (warmth_look(&e->warmth, region, false, &warm) < 0 || book_masks(e->port, region, &in.fast, &in.packed))
+	if (warmth_look(&e->warmth, region, false, &warm) < 0 || book_masks(e->port, region, &in.fast, &in.packed)) {
+		found_nothing(e, region);
 		return true;
+	}
 	in.hot = warm.hot;
 	tails_mask(e->banned, region, &in.banned);
 	upmask_build(&up, &in, (uint32_t)(most < REGION_BLOCKS ? most : REGION_BLOCKS));

@@ -29,12 +29,14 @@ void store_set_time(struct ralt *r)
 
 /*
  * The members of the hot set must not outgrow its limit by much between two looks, and
- * a look costs a walk through the sample: a quarter of D_hs, or an access per 4 samples.
+ * a look costs a walk through the sample: a quarter of D_hs, at most a buffer, or an access per 4 samples.
  */
 static void store_tune(struct ralt *r)
 {
 	uint64_t pause = r->sizes.candidates / 4;
 
+	if (pause > r->buffer_limit)
+		pause = r->buffer_limit;
 	if (pause < r->sample.count / 4 + 64)
 		pause = r->sample.count / 4 + 64;
 	r->next_tuning = r->accesses + pause;

@@ -27,19 +27,22 @@ static void hot_blocks_come_up(void **state)
 /* Of two fast tiers writes have filled the first: blocks come up to the second. */
 static void a_full_first_tier_does_not_end_promotions(void **state)
 {
-	struct sim *s = sim_create(BLOCKS, FAST);
-
 	(void)state;
-	s->top = FAST / 4;
-	sim_open(s);
-	for (uint64_t b = 0; s->v.fast_used < s->top; b++)
-		volume_write(&s->v, b * 7 % BLOCKS);
-	sim_hotspot(s, 60000, 4096, 0.95, 0);
-	assert_true(s->e.stats.promoted_by_flush > 1000);
-	assert_int_equal(s->to_full, 0);
-	assert_true(s->e.stats.written_bytes[1] > 1000 * 4096);
-	assert_int_equal(s->e.coming_to[0] + s->e.coming_to[1], s->e.coming);
-	sim_remove(s);
+	for (uint64_t kept = 0; kept <= FAST / 16; kept += FAST / 16) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->top = FAST / 4;
+		s->kept_back = kept;
+		sim_open(s);
+		for (uint64_t b = 0; s->v.fast_used < s->top - kept; b++)
+			volume_write(&s->v, b * 7 % BLOCKS);
+		sim_hotspot(s, 60000, 4096, 0.95, 0);
+		assert_true(s->e.stats.promoted_by_flush > 1000);
+		assert_int_equal(s->to_full, 0);
+		assert_true(s->e.stats.written_bytes[1] > 1000 * 4096);
+		assert_int_equal(s->e.coming_to[0] + s->e.coming_to[1], s->e.coming);
+		sim_remove(s);
+	}
 }
 
 /* The kernel keeps back more of a small tier than the marks leave: room is made all the same, below that. */
@@ -55,6 +58,23 @@ static void room_is_made_below_what_the_kernel_keeps_back(void **state)
 	sim_hotspot(s, 60000, 512, 0.95, 0);
 	assert_true(s->e.stats.demoted + s->e.stats.dropped > 256);
 	assert_true(sim_hit_rate(s, 10000, 512) > 0.85);
+	sim_remove(s);
+}
+
+/* All in use but a large reserve: what comes has to be worth its place. */
+static void a_tier_with_a_large_reserve_may_be_crowded(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, 1024);
+
+	(void)state;
+	s->kept_back = 205;
+	sim_open(s);
+	assert_int_equal(sim_tick(s), 0);
+	assert_false(engine_crowded(&s->e));
+	for (uint64_t b = 0; s->v.fast_used < 1024 - 205; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	assert_int_equal(sim_tick(s), 0);
+	assert_true(engine_crowded(&s->e));
 	sim_remove(s);
 }
 
@@ -707,6 +727,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
 		cmocka_unit_test(room_is_made_below_what_the_kernel_keeps_back),
+		cmocka_unit_test(a_tier_with_a_large_reserve_may_be_crowded),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
 		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(masks_tell_slow_reads),

@@ -50,7 +50,7 @@ struct sim {
 	uint64_t sampled;	/* reads for samples, counted with all others */
 	struct tails marks;	/* of the kernel: DEAD, no order raises or keeps these blocks; a write lifts it */
 	double slow_fill;	/* share of the slow tier in use */
-	uint64_t kept_back;	/* blocks of the fast tier that no raise gets */
+	uint64_t kept_back;	/* blocks of each fast tier that no raise gets */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
@@ -110,7 +110,7 @@ static int sim_state(struct port *port, struct port_state *out)
 		out->tier[2] = out->tier[1];
 	}
 	if (s->top) {
-		uint64_t used = s->v.fast_used < s->top ? s->v.fast_used : s->top;
+		uint64_t full = s->top - s->kept_back, used = s->v.fast_used < full ? s->v.fast_used : full;
 
 		out->nr_tiers = 3;
 		out->tier[2] = out->tier[1];
@@ -392,7 +392,7 @@ static int sim_results(struct port *port, struct terrace_result *out, uint32_t m
 		};
 		if (s->queue[n].mode == TERRACE_MOVE_SCRUB)
 			sim_scrub(s, &s->queue[n], &out[n]);
-		else if (s->top && !s->queue[n].tier_up && s->v.fast_used >= s->top && s->queue[n].mode == TERRACE_MOVE_RAISE) {
+		else if (s->top && !s->queue[n].tier_up && s->v.fast_used >= s->top - s->kept_back && s->queue[n].mode == TERRACE_MOVE_RAISE) {
 			s->to_full++;
 			out[n].status = TERRACE_RESULT_NO_ROOM;
 			out[n].error = -ENOSPC;
