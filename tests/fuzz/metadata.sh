@@ -13,7 +13,8 @@
 SEED=${SEED:-1}
 FIRST=${FIRST:-1}
 ROUNDS=${ROUNDS:-100000}
-LIMIT=${LIMIT:-40}	# seconds
+LIMIT=${LIMIT:-40}	# seconds, but
+LEAST=20		# rounds: a busy machine may make fewer in that, and one in eight or so is refused
 PATIENCE=60		# for whatever is asked of a damaged volume
 PATH=$TERRACE_TREE/build:$PATH in_ram dmsetup orders scribble dd blkdiscard
 dmsetup() { from_ram dmsetup "$@"; }
@@ -59,7 +60,7 @@ keep clean
 
 SECONDS=0	# on a busy machine what comes before takes longer than LIMIT
 opened=0 refused=0 errors=0
-for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
+for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST + LEAST); round++)); do
 	from=clean how=sealed known=() up=("${UP[@]}")
 	case $((round % 4)) in
 	0)	how=raw known=(/dev/shm/content) ;;
@@ -82,5 +83,5 @@ for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
 	patiently dmsetup remove --noudevsync --noudevrules vol || die "round $round: cannot be stopped: $(cat /dev/shm/said)"
 done
 [ $opened -gt 0 ] || die "none of them opened"
-[ $refused -gt 0 ] || [ "$ROUNDS" -lt 20 ] || die "all of them opened"
+[ $refused -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "all of them opened"
 pass "$((opened + refused)) damaged volumes: $refused refused, $opened opened, $errors of them with blocks that cannot be read"
