@@ -338,12 +338,13 @@ static bool janitor_is_needed(const struct engine *e)
 {
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++) {
 		const struct port_tier *tier = &e->state.tier[t];
-		uint64_t kept = tier->reserve_blocks / SHELF_BLOCKS, few = tier->blocks / SHELF_BLOCKS / 16;
+		/* it cleans, and new writes are delayed, below two more than the reserve */
+		uint64_t few = 4 + tier->blocks / SHELF_BLOCKS / 16, cleans = tier->reserve_blocks / SHELF_BLOCKS + 2;
 
 		if (tier->kind == TERRACE_KIND_HOME && !tier->missing && tier->full)
 			return true;
 		if (tier->kind == TERRACE_KIND_SHELVES && !tier->missing &&
-		    tier->free_shelves < 4 + (kept > few ? kept : few))
+		    tier->free_shelves < (few > cleans ? few : cleans))
 			return true;
 	}
 	return false;
