@@ -247,7 +247,7 @@ labels() {
 # ---- the volume can be started neither where it was nor below: what is written waits
 refused() {
 	fresh
-	becomes dplain "$(slow plain)"
+	becomes dplain "$(slow plain 300)"	# all the rest is done meanwhile
 	in_background leave --yes --force --to $PLAIN vol
 	until_ "copying" copying vol
 	kill -STOP $pid
