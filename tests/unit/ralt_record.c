@@ -384,7 +384,9 @@ static void folding_sorts_and_merges(void **state)
 		assert_int_equal(record[b].tick, expected[b].tick);
 		assert_int_equal(record[b].generation, expected[b].generation);
 		assert_int_equal(record[b].counter, expected[b].counter);
-		if (b && record[b].block != swap.block)
+		assert_int_equal(record[b].tag, expected[b].tag);
+		assert_int_equal(record[b].span, expected[b].span);
+		if (record[b].block != swap.block)
 			assert_near(record[b].score, expected[b].score, 1e-6);
 	}
 	assert_int_equal(store_fold(&w.j, record, 1), 1);
