@@ -88,7 +88,7 @@ drive_wait_held() {
 		[ "$(drive_get "$1" held)" -lt "${2:-1}" ] || return 0
 		sleep 0.1
 	done
-	die "drive $1 holds nothing"
+	die "drive $1 holds nothing (line ${BASH_LINENO[0]})"
 }
 
 # mm_stat: orig_data_size compr_data_size mem_used_total ...

@@ -15,9 +15,16 @@ for cache in off on; do
 	vol_drives 128 256 cache=$cache lat=100us survive=0
 	vol_format
 	vol_up append_kb=1024
-	appends write "$VOL" $COUNT /dev/shm/promised ahead
-	appends check "$VOL" $COUNT /dev/shm/promised ahead
-	[ "$(prepared)" -gt $((COUNT / 2)) ] || die "$(prepared) blocks were prepared"
+	# the appender is quicker at times than who prepares: then once more
+	for round in 1 2 3; do
+		appends write "$VOL" $COUNT /dev/shm/promised ahead
+		appends check "$VOL" $COUNT /dev/shm/promised ahead
+		echo "# $(prepared) blocks prepared in $round rounds"
+		[ "$(prepared)" -le $((COUNT / 2)) ] || break
+		[ $round != 3 ] || die "$(prepared) blocks were prepared"
+		blkdiscard -f "$VOL"
+		vol_message commit
+	done
 	pass "volatile cache $cache: what another writes in front of the appender stays"
 
 	vol_down

@@ -51,7 +51,8 @@ janitor_on() {
 }
 janitor_off() {
 	local i
-	for ((i = 0; i < 100 && $(used) * 4 > blocks; i++)); do sleep 0.1; done
+	for ((i = 0; i < 600 && $(used) * 4 > blocks; i++)); do sleep 0.1; done
+	[ $(($(used) * 4)) -le "$blocks" ] || die "the janitor has left $(used) blocks after a minute"
 	vol_message set janitor_high=1000
 	vol_message set janitor_low=990
 	vol_message commit
