@@ -131,6 +131,38 @@ static void an_epoch_does_not_look_in_vain(void **state)
 	sim_remove(s);
 }
 
+/* The hottest region's metadata cannot be read: the others come up all the same, and it is looked at now and then only. */
+static void a_region_that_cannot_be_read_does_not_keep_an_epoch(void **state)
+{
+	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	double others = 0;
+
+	(void)state;
+	s->c.heat = HEAT_CLOCK;
+	s->c.cache_blocks = 4096;
+	s->c.tuning.flush.run_blocks = 4096;
+	s->c.tuning.flush.hot_fraction = 1;
+	s->c.tuning.admit.fill = 0;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.epoch.min_epoch_ops = 20000;
+	s->unreadable = 512;
+	sim_open(s);
+	for (int i = 0; i < 80000; i++) {
+		uint64_t region = i % 2 ? 512 : prng_below(&s->prng, 8) * 64;
+
+		sim_access(s, region * REGION_BLOCKS + prng_below(&s->prng, REGION_BLOCKS), false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (uint64_t r = 0; r < 8; r++)
+		for (uint64_t i = 0; i < REGION_BLOCKS; i++)
+			others += s->v.place[r * 64 * REGION_BLOCKS + i] != PLACE_PACKED;
+	print_message("%.3f of the others came up, %llu looks\n", others / 8 / REGION_BLOCKS, (unsigned long long)s->e.stats.epoch_looks);
+	assert_true(others > 0.8 * 8 * REGION_BLOCKS);
+	assert_true(s->e.stats.epoch_looks < 80000 / 64);
+	sim_remove(s);
+}
+
 /* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
 static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
 {
@@ -252,6 +284,7 @@ int main(void)
 		cmocka_unit_test(epochs_find_the_hot_regions),
 		cmocka_unit_test(an_epoch_does_not_raise_in_vain),
 		cmocka_unit_test(an_epoch_does_not_look_in_vain),
+		cmocka_unit_test(a_region_that_cannot_be_read_does_not_keep_an_epoch),
 		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
 		cmocka_unit_test(the_pinning_threshold_climbs),
 		cmocka_unit_test(climb_min_changes_the_outcome),

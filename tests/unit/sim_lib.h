@@ -53,6 +53,7 @@ struct sim {
 	uint64_t kept_back;	/* blocks of each fast tier that no raise gets */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
+	uint64_t unreadable;	/* this region's bitmaps are, or 0: none */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
 	const char *slow_class;
@@ -212,6 +213,8 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct te
 	for (uint32_t k = 0; k < nr; k++) {
 		struct upmask_input in;
 
+		if (s->unreadable && first + k == s->unreadable)
+			return -EIO;
 		volume_masks(&s->v, first + k, &in);
 		memset(&out[k], 0, sizeof(out[k]));
 		memcpy(out[k].fast, in.fast.bits, sizeof(out[k].fast));
