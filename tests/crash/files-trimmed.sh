@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terraced trims what dead tables leave behind, and the power fails: after the filesystem's own recovery every table that is there is whole, also one whose deletion was not durable yet; ext4 and xfs.
-# vm: mode=functional memory=3G timeout=900 build=daemon
+# vm: mode=functional memory=3G timeout=900 build=daemon,orders
 # debug-kernel: not, it has no BTF, which fentry programs need
 #
 # At least CUTS= of each filesystem, and until one table came back.
