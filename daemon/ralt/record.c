@@ -177,8 +177,6 @@ void ralt_record_merge(const struct ralt_judge *j, struct ralt_record *newer,
 
 void ralt_record_settle(const struct ralt_judge *j, struct ralt_record *r)
 {
-	if (ralt_is_above(j, r, &j->hot))
-		return;
-	r->counter = 0;
-	r->tag = 0;
+	if (!ralt_is_above(j, r, &j->hot))
+		ralt_record_fall(r);
 }

@@ -197,6 +197,13 @@ void ralt_record_merge(const struct ralt_judge *j, struct ralt_record *newer,
 		       const struct ralt_record *older);
 
 /* A record that fell out of the hot set must earn its place anew. */
+static inline void ralt_record_fall(struct ralt_record *r)
+{
+	r->counter = 0;
+	r->tag = 0;
+}
+
+/* ... which is asked here. */
 void ralt_record_settle(const struct ralt_judge *j, struct ralt_record *r);
 
 #endif

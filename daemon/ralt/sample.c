@@ -193,7 +193,8 @@ void sample_mark_hot(struct sample *s, const struct ralt_judge *j)
 		s->slots[i].was_hot = used(s, i) && ralt_verdict(&cuts, &s->slots[i].record).hot;
 }
 
-struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j, double *others)
+/* One walk for all that is wanted of it: @others as in sample_census(), @settle as sample_settle() says. */
+static struct sample_census walk(const struct sample *s, const struct ralt_judge *j, double *others, bool settle)
 {
 	const struct ralt_cuts cuts = ralt_cuts_of(j);
 	uint64_t tracked = 0, members = 0, stable = 0, fill = 0, stale = 0;
@@ -202,7 +203,7 @@ struct sample_census sample_census(const struct sample *s, const struct ralt_jud
 
 	for (uint32_t w = 0; w <= s->mask / 64; w++) {
 		for (uint64_t left = s->taken[w]; left; left &= left - 1) {
-			const struct sample_slot *slot = &s->slots[w * 64 + (uint32_t)__builtin_ctzll(left)];
+			struct sample_slot *slot = &s->slots[w * 64 + (uint32_t)__builtin_ctzll(left)];
 			struct ralt_verdict v;
 
 			if (slot->record.score <= 0)
@@ -215,6 +216,8 @@ struct sample_census sample_census(const struct sample *s, const struct ralt_jud
 			stale += slot->was_hot && !v.hot;
 			if (others && !v.member)
 				others[c.nr_others++] = v.score;
+			if (settle && !v.above)
+				ralt_record_fall(&slot->record);
 		}
 	}
 	c.tracked = (double)tracked * weight;
@@ -223,6 +226,17 @@ struct sample_census sample_census(const struct sample *s, const struct ralt_jud
 	c.fill = (double)fill * weight;
 	c.stale = (double)stale * weight;
 	return c;
+}
+
+struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j, double *others)
+{
+	return walk(s, j, others, false);
+}
+
+/* What falls is below the threshold before and after. */
+struct sample_census sample_settle(struct sample *s, const struct ralt_judge *j)
+{
+	return walk(s, j, NULL, true);
 }
 
 size_t sample_scratch_bytes(const struct sample *s)
@@ -274,33 +288,53 @@ static double kth_largest(double *v, size_t n, size_t k)
 	return least;
 }
 
-static size_t collect(const struct sample *s, const struct ralt_judge *j, uint8_t rank, double *out)
+/* The scores of each rank: stable ones from the front of @out on, candidates from its end backwards; the expired are counted. */
+static void collect(const struct sample *s, const struct ralt_judge *j, double *out, size_t n[3])
+{
+	for_each_taken(s, i) {
+		const struct ralt_record *r = &s->slots[i].record;
+		uint8_t rank;
+
+		if (!used(s, i))
+			continue;
+		rank = ralt_rank(j, r);
+		n[rank]++;
+		if (rank == RALT_STABLE)
+			out[n[rank] - 1] = ralt_score_now(j, r);
+		else if (rank == RALT_CANDIDATE)
+			out[s->limit - n[rank]] = ralt_score_now(j, r);
+	}
+}
+
+static void collect_expired(const struct sample *s, const struct ralt_judge *j, double *out)
 {
 	size_t n = 0;
 
 	for_each_taken(s, i)
-		if (used(s, i) && ralt_rank(j, &s->slots[i].record) == rank)
+		if (used(s, i) && ralt_rank(j, &s->slots[i].record) == RALT_EXPIRED)
 			out[n++] = ralt_score_now(j, &s->slots[i].record);
-	return n;
 }
 
 struct ralt_threshold sample_kth(const struct sample *s, const struct ralt_judge *j, double keep,
 				 double *scratch)
 {
 	struct ralt_threshold t = { .set = true, .rank = RALT_STABLE, .tick = j->now.tick, .since = j->now.tick };
-	size_t k = (size_t)(keep / (double)(1ull << s->shift)), n;
+	size_t k = (size_t)(keep / (double)(1ull << s->shift)), n[3] = { 0 };
+	double *score = scratch;
 
 	if (k >= s->count)
 		return (struct ralt_threshold){ .set = false };
+	collect(s, j, scratch, n);
 	/* Whole ranks while they fit; the cut is in the first that does not. */
-	while (n = collect(s, j, t.rank, scratch), k >= n && t.rank > RALT_EXPIRED) {
-		k -= n;
-		t.rank--;
-	}
+	while (k >= n[t.rank] && t.rank > RALT_EXPIRED)
+		k -= n[t.rank--];
+	if (t.rank == RALT_CANDIDATE)
+		score = scratch + s->limit - n[RALT_CANDIDATE];
+	else if (t.rank == RALT_EXPIRED)
+		collect_expired(s, j, scratch);
 	/* Nothing of this rank fits: just above its best. */
-	if (n)
-		t.score = k ? kth_largest(scratch, n, k) :
-			      kth_largest(scratch, n, 1) * (1 + 1e-9);
+	if (n[t.rank])
+		t.score = k ? kth_largest(score, n[t.rank], k) : kth_largest(score, n[t.rank], 1) * (1 + 1e-9);
 	return t;
 }
 
@@ -330,11 +364,4 @@ void sample_quartiles(const struct sample *s, const struct ralt_judge *j, double
 
 	for (size_t q = 0; q < 3; q++)
 		out[q] = n ? kth_largest(scratch, n, n * (3 - q) / 4 + (n * (3 - q) / 4 == 0)) : 0;
-}
-
-void sample_settle(struct sample *s, const struct ralt_judge *j)
-{
-	for_each_taken(s, i)
-		if (used(s, i))
-			ralt_record_settle(j, &s->slots[i].record);
 }

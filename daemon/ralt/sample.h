@@ -91,7 +91,7 @@ const struct ralt_record *sample_find(const struct sample *s, uint64_t block);
 /* The runs were just rewritten: their filters say what is hot now. */
 void sample_mark_hot(struct sample *s, const struct ralt_judge *j);
 
-/* Settles every record against the current threshold, as a merge would. */
-void sample_settle(struct sample *s, const struct ralt_judge *j);
+/* Settles every record against the current threshold, as a merge would, and counts. */
+struct sample_census sample_settle(struct sample *s, const struct ralt_judge *j);
 
 #endif

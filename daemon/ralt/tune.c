@@ -22,8 +22,7 @@ static void evict(struct tune *t, struct ralt_judge *j, double beta, struct samp
 		  double *scratch)
 {
 	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit, scratch);
-	sample_settle(s, j);
-	t->census = sample_census(s, j, NULL);
+	t->census = sample_settle(s, j);
 	t->evictions++;
 }
 
