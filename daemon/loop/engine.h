@@ -34,6 +34,7 @@
 #define ENGINE_CACHE		4096u	/* the promotion cache holds at most */
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
 #define ENGINE_VAIN		256u	/* regions in which an epoch has found nothing */
+#define ENGINE_LONELY		4096u	/* regions whose blocks went up without neighbours */
 #define ENGINE_COLD		16384u	/* ranges whose heat is to be forgotten */
 
 enum why {
@@ -156,6 +157,7 @@ struct engine_stats {
 	uint64_t retained;
 	uint64_t promoted_by_flush, promoted_by_compaction, promoted_by_epoch, promoted_as_heirs;
 	uint64_t epoch_looks;		/* into regions, for what is hot and lies below */
+	uint64_t neighbour_looks;	/* ... for neighbours of what goes up */
 	uint64_t first_sight;		/* of those by flush: not hot, but there was room */
 	uint64_t flushes, flushes_kept, flushes_dropped;
 	uint64_t demoted, dropped, raced;
@@ -231,6 +233,10 @@ struct engine {
 		uint64_t until_ns;
 	} epoch_vain[ENGINE_VAIN];	/* where nothing was found: a look reads RALT's runs */
 	uint32_t epoch_vain_ticks;	/* in a row */
+	struct engine_lonely {
+		uint64_t region;	/* + 1 */
+		uint32_t vain, left_out;	/* batches, in a row */
+	} lonely[ENGINE_LONELY];
 	struct governor governor;
 	enum governor_reason told_up, told_down;
 	double spent_ns;		/* by promotions, this epoch of the governor */

@@ -23,6 +23,7 @@
 #define EPOCH_TURN_LRU	64	/* the same by a list, which is asked block by block */
 #define EPOCH_LOOKS	8u	/* regions that are looked into and raised from, a tick; half as many after a tick that found nothing */
 #define EPOCH_VAIN_NS	10000000000ull	/* before the next look where one has found nothing */
+#define LONELY_MOST	7u	/* batches in which nobody looks for neighbours of a region's blocks, where there were none before */
 
 struct batch {
 	uint64_t block[ENGINE_CACHE];
@@ -72,18 +73,35 @@ static void estimate(struct plan *p)
 	p->read_down = p->write_up;
 }
 
-/* Where most blocks are hot the others go up before each of them has cost slow reads of its own. */
+/*
+ * Where most blocks are hot the others go up before each of them has cost slow reads of its own.  A look reads RALT's
+ * runs: where blocks had no neighbours so many times in a row, as many batches are left out.
+ */
 static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, struct plan *p)
 {
+	struct engine_lonely *lonely = &e->lonely[mix64(p->region) % ENGINE_LONELY];
 	double share = e->c.tuning.flush.neighbours;
 	struct warmth_region warm;
+	uint32_t more;
 
-	if (!p->goes_up || share > 1 || warmth_look(&e->warmth, p->region, first_sight, &warm) < 0)
+	if (!p->goes_up || share > 1)
+		return;
+	if (lonely->region != p->region + 1)
+		*lonely = (struct engine_lonely){ .region = p->region + 1 };
+	if (lonely->left_out < lonely->vain) {
+		lonely->left_out++;
+		return;
+	}
+	lonely->left_out = 0;
+	e->stats.neighbour_looks++;
+	if (warmth_look(&e->warmth, p->region, first_sight, &warm) < 0)
 		return;
 	for (uint32_t i = 0; first_sight && i < REGION_BLOCKS; i++)
 		if (warm.level[i] >= 0)
 			upmask_set(&warm.hot, i);
-	p->goes_up += upmask_neighbours(&p->up, &warm.hot, &p->fast, &p->slow, share, (uint32_t)(room - p->goes_up));
+	more = upmask_neighbours(&p->up, &warm.hot, &p->fast, &p->slow, share, (uint32_t)(room - p->goes_up));
+	p->goes_up += more;
+	lonely->vain = more ? 0 : lonely->vain < LONELY_MOST ? lonely->vain + 1 : LONELY_MOST;
 }
 
 /* Plans the raise of blocks [@from, result) of @b, which are of one region. */

@@ -57,6 +57,7 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "promoted_by_compaction_blocks", s->promoted_by_compaction);
 	number(o, "promoted_by_epoch_blocks", s->promoted_by_epoch);
 	number(o, "epoch_looks", s->epoch_looks);
+	number(o, "neighbour_looks", s->neighbour_looks);
 	number(o, "promoted_as_heirs_blocks", s->promoted_as_heirs);
 	number(o, "bequests", s->bequests);
 	number(o, "bequests_cut", s->bequests_cut);

@@ -148,6 +148,28 @@ static void neighbours_go_up_with_hot_blocks(void **state)
 	assert_true(hits[1] > 1.15 * hits[0]);
 }
 
+/* Hot blocks that lie apart have none: their regions are looked into once in eight batches. */
+static void neighbours_are_not_looked_for_in_vain(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, 2 * FAST);
+	uint64_t looks, orders;
+
+	(void)state;
+	sim_open(s);
+	for (int i = 0; i < 60000; i++) {
+		sim_access(s, i % 3 ? prng_below(&s->prng, 4096) * 16 : prng_below(&s->prng, BLOCKS), false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	looks = s->e.stats.neighbour_looks;
+	orders = s->e.stats.orders[WHY_FLUSH];
+	print_message("%llu looks for %llu orders\n", (unsigned long long)looks, (unsigned long long)orders);
+	assert_true(looks >= 64);
+	assert_true(orders > 300);
+	assert_true(looks * 4 <= orders);
+	sim_remove(s);
+}
+
 /* Where only slow reads are all told, heat and ghost cache see them at the rate of the others. */
 static void slow_reads_are_thinned_for_heat(void **state)
 {
@@ -733,6 +755,7 @@ int main(void)
 		cmocka_unit_test(masks_tell_slow_reads),
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),
+		cmocka_unit_test(neighbours_are_not_looked_for_in_vain),
 		cmocka_unit_test(slow_reads_are_thinned_for_heat),
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
