@@ -10,7 +10,7 @@
  *
  * meets a block seen before; a skewed load reaches a multiple of that.  Promotion at
  * first sight is allowed while the observed reuse (from the ghost cache) is at
- * least `skew` times the uniform one, and the fast tier is below the low watermark.
+ * least `skew` times the uniform one, and the fast tier has not been full yet.
  */
 #ifndef DECIDE_ADMIT_H
 #define DECIDE_ADMIT_H

@@ -50,7 +50,7 @@ static void gather(struct engine *e, struct batch *b)
 
 	admit.fill = engine_first_fill(e);
 	b->nr = 0;
-	b->first_sight = admit_first_sight(&admit, e->stats.accesses, hear_mapped(e),
+	b->first_sight = !e->has_been_full && admit_first_sight(&admit, e->stats.accesses, hear_mapped(e),
 					   shards_reuse(&e->shards), e->fast_used, e->fast_blocks);
 	for (uint32_t i = 0; i < e->cache.count && b->nr < ENGINE_CACHE; i++) {
 		uint64_t block = e->cache.entries[i].block;

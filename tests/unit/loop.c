@@ -170,6 +170,35 @@ static void neighbours_are_not_looked_for_in_vain(void **state)
 	sim_remove(s);
 }
 
+/*
+ * Half writes to more than the fast tier holds, and whoever makes room makes much of it: what is free for a moment is not
+ * filled by whatever is read next, for it goes down again before it is read twice.
+ */
+static void room_that_was_made_is_not_filled_at_first_sight(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, 1024);
+	const struct upmask none = { 0 };
+	uint64_t before = 0;
+
+	(void)state;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	sim_open(s);
+	for (int i = 0; i < 120000; i++) {
+		sim_access(s, prng_below(&s->prng, 8192), i & 1);
+		if (i % 512 == 511)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t r = 0; s->v.fast_used > 1000 && r < 4; r++)
+			volume_move(&s->v, (uint64_t)i % 2 * 4 + r, &none, MOVE_APPEND);
+		if (i == 20000)
+			before = s->e.stats.first_sight;
+	}
+	print_message("%llu blocks at first sight while it filled, %llu afterwards\n", (unsigned long long)before,
+		      (unsigned long long)(s->e.stats.first_sight - before));
+	assert_true(before > 0);
+	assert_int_equal(s->e.stats.first_sight, before);
+	sim_remove(s);
+}
+
 /* Where only slow reads are all told, heat and ghost cache see them at the rate of the others. */
 static void slow_reads_are_thinned_for_heat(void **state)
 {
@@ -756,6 +785,7 @@ int main(void)
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),
 		cmocka_unit_test(neighbours_are_not_looked_for_in_vain),
+		cmocka_unit_test(room_that_was_made_is_not_filled_at_first_sight),
 		cmocka_unit_test(slow_reads_are_thinned_for_heat),
 		cmocka_unit_test(a_merge_promotes_what_it_meets),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
