@@ -84,7 +84,7 @@ static void keeps_pace(void **state)
 /* All hits while they are few, none of them too many; back when it has been quiet. */
 static void follows_the_load(void **state)
 {
-	struct heat_rate r = { .now = 1, .most = 16 };
+	struct heat_rate r = { .now = 1, .most = 16, .worth = HEAT_TOLD };
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
@@ -112,9 +112,36 @@ static void follows_the_load(void **state)
 		heat_rate(&r, 0, 0.1);
 	assert_int_equal(r.now, 1);
 	/* any number may be the most; a tick that took no time is none */
-	r = (struct heat_rate){ .now = 1, .most = 5 };
+	r = (struct heat_rate){ .now = 1, .most = 5, .worth = HEAT_TOLD };
 	heat_rate(&r, 1000000, 0);
 	assert_int_equal(r.now, 5);
+}
+
+/* A table full of slow reads: hits are told as before, for to leave them out makes no room; of slow reads fewer. */
+static void slow_reads_do_not_crowd_hits_out(void **state)
+{
+	struct heat_rate slow = { .now = 1, .most = 16, .worth = HEAT_SLOW_TOLD };
+	struct heat_tally t = { 0 };
+	struct heat_pace p = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < TERRACE_HEAT_ENTRIES - 10; i++) {
+		struct terrace_heat_entry e = entry(TERRACE_OP_READ, 1 | TERRACE_WHERE_SLOW, 1);
+
+		heat_count(&t, &e);
+	}
+	for (uint32_t i = 0; i < 10; i++) {
+		struct terrace_heat_entry e = entry(i % 2 ? TERRACE_OP_READ : TERRACE_OP_WRITE, i % 2 ? 0 : 1 | TERRACE_WHERE_SLOW, 2);
+
+		heat_count(&t, &e);
+	}
+	assert_int_equal(t.entries, 10);
+	assert_int_equal(t.told, 20);
+	assert_int_equal(t.told_slow, TERRACE_HEAT_ENTRIES - 10);
+	heat_adapt(&p, t.entries, 0);
+	assert_int_equal(p.mask, 0);
+	assert_true(heat_rate(&slow, t.told_slow, 0.1));
+	assert_int_equal(slow.now, 4);
 }
 
 int main(void)
@@ -124,6 +151,7 @@ int main(void)
 		cmocka_unit_test(leaves_nonsense_out),
 		cmocka_unit_test(keeps_pace),
 		cmocka_unit_test(follows_the_load),
+		cmocka_unit_test(slow_reads_do_not_crowd_hits_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
