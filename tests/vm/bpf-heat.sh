@@ -136,7 +136,7 @@ sleep 2		# the last ones are told with the second tick
 reads=$(($(cat /sys/fs/terrace/*/tier1/reads) - before)) slow=$(($(number slow_reads) - slow)) lost=$(number lost)
 [ "$reads" -ge 1000 ] || die "only $reads slow reads: no flood"
 [ "$(number sampling)" -le 8 ] || die "for $reads slow reads hits are told 1 in $(number sampling)"
-[ $((10 * (slow + lost))) -ge $((8 * reads)) ] && [ $((10 * slow)) -le $((12 * reads)) ] || die "$slow slow reads heard of, $lost lost, of $reads"
+[[ $((10 * (slow + lost))) -ge $((8 * reads)) && $((10 * slow)) -le $((12 * reads)) ]] || die "$slow slow reads heard of, $lost lost, of $reads"
 pass "of $reads slow reads $slow are heard of, $lost lost; hits 1 in $(number sampling)"
 stop
 
