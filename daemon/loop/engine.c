@@ -419,8 +419,10 @@ static void watch_fill(struct engine *e)
 {
 	if (engine_crowded(e))
 		e->has_been_full = true;
-	else if ((double)e->fast_used < engine_first_fill(e) / 4 * (double)e->fast_blocks)
+	else if (e->fast_blocks > e->full_blocks ||
+		 (double)e->fast_used < engine_first_fill(e) / 4 * (double)e->fast_blocks)
 		e->has_been_full = false;
+	e->full_blocks = e->fast_blocks;
 }
 
 static void move(struct engine *e)

@@ -84,7 +84,7 @@ static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, st
 	struct warmth_region warm;
 	uint32_t more;
 
-	if (!p->goes_up || share > 1)
+	if (!p->goes_up || p->goes_up >= room || share > 1)
 		return;
 	if (lonely->region != p->region + 1)
 		*lonely = (struct engine_lonely){ .region = p->region + 1 };

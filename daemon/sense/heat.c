@@ -33,7 +33,7 @@ struct heat_sense {
 	struct heat_module module;
 	bool few_slow;		/* a sample of slow reads will do */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
-	struct heat_rate hits, slow;
+	struct heat_rate rate;
 	struct heat_pace pace;
 	struct timespec turned;
 	/* where the drain under way has come to */
@@ -69,9 +69,9 @@ bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds)
 	uint32_t before = rate->now;
 
 	/* Up at once, for each costs the load; down when it has been quiet. */
-	for (; a_second > rate->worth && rate->now < rate->most; a_second /= 2)
+	for (; a_second > HEAT_TOLD && rate->now < rate->most; a_second /= 2)
 		rate->now = rate->now * 2 < rate->most ? rate->now * 2 : rate->most;
-	rate->quiet = a_second < rate->worth / 4.0 ? rate->quiet + 1 : 0;
+	rate->quiet = a_second < HEAT_TOLD / 4.0 ? rate->quiet + 1 : 0;
 	if (rate->quiet >= QUIET_DRAINS) {
 		rate->now = rate->now > 1 ? rate->now / 2 : 1;
 		rate->quiet = 0;
@@ -103,9 +103,12 @@ void heat_count(struct heat_tally *t, const struct terrace_heat_entry *e)
 	if (may_be_left_out(e)) {
 		t->entries++;
 		t->told += e->hits;
-	} else if (e->kind >> 12 == TERRACE_OP_READ) {
-		t->told_slow += e->hits;
 	}
+}
+
+uint32_t heat_dropped(const struct heat_tally *t, uint32_t nr, uint32_t dropped)
+{
+	return t->entries >= nr / 2 ? dropped : 0;
 }
 
 /* ---- draining ------------------------------------------------------------------------------ */
@@ -122,8 +125,8 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 
 	if (h->tally.entries > h->fullest)
 		h->fullest = h->tally.entries;
+	h->dropped += heat_dropped(&h->tally, t->nr, t->dropped);
 	h->tally.entries = 0;
-	h->dropped += t->dropped;
 	c->ignored += t->ignored;
 	h->sense.lost += t->dropped;
 	for (int tier = 0; tier < TERRACE_HEAT_TIERS; tier++) {
@@ -139,12 +142,10 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	t->nr = 0;
 }
 
-/* Of reads that a slow tier serves no fewer than of hits, or heat would not know how many there were. */
 static void adapt_module(struct heat_sense *h)
 {
 	struct timespec now;
 	double seconds;
-	uint32_t wanted;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	seconds = (double)(now.tv_sec - h->turned.tv_sec) + (double)(now.tv_nsec - h->turned.tv_nsec) * 1e-9;
@@ -153,28 +154,22 @@ static void adapt_module(struct heat_sense *h)
 		h->changed = false;
 		return;
 	}
-	heat_rate(&h->hits, (h->tally.told + h->dropped) * (h->pace.mask + 1), seconds);
-	heat_rate(&h->slow, h->tally.told_slow, seconds);
-	wanted = h->hits.now > h->slow.now ? h->hits.now : h->slow.now;
-	if (wanted == h->module.now)
+	if (!heat_rate(&h->rate, (h->tally.told + h->dropped) * (h->pace.mask + 1), seconds))
 		return;
-	h->changed = !h->module.set(h->module.ctx, wanted);
+	h->changed = !h->module.set(h->module.ctx, h->rate.now);
 	if (h->changed)
-		h->module.now = wanted;
+		h->module.now = h->rate.now;
 	else
-		h->hits.now = h->slow.now = h->module.now;	/* asked again when that is not enough */
+		h->rate.now = h->module.now;	/* asked again when that is not enough */
 }
 
+/* Beyond what hits are thinned to by the program slow reads are not. */
 static void adapt_slow(struct heat_sense *h)
 {
-	uint32_t wanted = h->few_slow ? h->module.now : h->slow.now;
+	uint32_t wanted = h->few_slow ? h->module.now : 1;
 
-	if (wanted > h->module.now)
-		wanted = h->module.now;
-	if (wanted == h->sense.slow_sampling || h->module.set_slow(h->module.ctx, wanted))
-		return;
-	h->sense.slow_sampling = wanted;
-	h->changed = true;
+	if (wanted != h->sense.slow_sampling && !h->module.set_slow(h->module.ctx, wanted))
+		h->sense.slow_sampling = wanted;
 }
 
 static void heat_each_slow(struct sense *sense, bool yes)
@@ -219,7 +214,7 @@ static void turn(struct heat_sense *h)
 	heat_adapt(&h->pace, h->fullest, h->dropped);
 	h->sense.sampling = h->module.now * (h->pace.mask + 1);
 	h->fullest = h->dropped = h->cpu = h->entry = 0;
-	h->tally = (struct heat_tally){ 0 };
+	h->tally.told = 0;
 	h->bpf->bss->mask = h->pace.mask;
 	__atomic_store_n(&h->bpf->bss->half, h->half, __ATOMIC_RELEASE);
 	h->half ^= 1;
@@ -327,11 +322,10 @@ static int map_tables(struct heat_sense *h)
 static void begin_telling(struct heat_sense *h)
 {
 	h->opened = true;
-	h->hits = (struct heat_rate){ .now = 1, .most = h->module.most, .worth = HEAT_TOLD };
-	h->slow = (struct heat_rate){ .now = 1, .most = h->module.most, .worth = HEAT_SLOW_TOLD };
+	h->rate = (struct heat_rate){ .now = 1, .most = h->module.most };
 	if (h->module.set(h->module.ctx, 1))
-		h->hits.now = h->module.now;
-	h->module.now = h->hits.now;
+		h->rate.now = h->module.now;
+	h->module.now = h->rate.now;
 	h->sense.sampling = h->module.now;
 	h->module.set_slow(h->module.ctx, 1);	/* whoever listened before may have been killed */
 	h->sense.slow_sampling = 1;

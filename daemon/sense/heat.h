@@ -9,8 +9,9 @@
  * 2, 4, … 64 of what may be sampled away; `sampling` of the sense is the product.  What finds no room
  * all the same is counted as lost.
  *
- * Slow reads are told each while there are no more than their price is worth, or somebody says that a sample of them will
- * do: then as many as of hits.  What fills the tables with slow reads is not to be mended by leaving out hits.
+ * Slow reads that fill the tables are no reason for it: to leave out hits makes no room then.
+ *
+ * Slow reads are told each, unless somebody says that a sample of them will do: then as many as of hits.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
@@ -52,25 +53,26 @@ struct heat_pace {
 /* After a drain that found @fullest entries, of what may be left out, in one table. */
 void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped);
 
-#define HEAT_TOLD	4096u	/* hits a second that are worth their cost ... */
-#define HEAT_SLOW_TOLD	16384u	/* ... and slow reads, each of which may be one to save */
+#define HEAT_TOLD	4096u	/* hits a second that are worth their cost */
 
 struct heat_rate {
-	uint32_t now, most;	/* one in so many is told */
-	uint32_t worth;		/* so many a second are worth their cost */
+	uint32_t now, most;	/* one hit in so many is told */
 	uint32_t quiet;		/* drains in a row after which twice as many would not be too many */
 };
 
-/* After @seconds in which the module told of so many.  True: `now` is another. */
+/* After @seconds in which the module told of @told hits.  True: `now` is another. */
 bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds);
 
-/* What a drain has met; the program may leave out hits and writes, but no slow reads. */
+/* What a drain has met of hits and writes, which the program may leave out. */
 struct heat_tally {
-	uint32_t entries;	/* of one table, of what it may leave out */
-	uint64_t told, told_slow;
+	uint32_t entries;	/* of the table under way */
+	uint64_t told;
 };
 
 void heat_count(struct heat_tally *t, const struct terrace_heat_entry *e);
+
+/* Of @dropped accesses, for which a table with @nr entries had no room, those that fewer hits would have made room for. */
+uint32_t heat_dropped(const struct heat_tally *t, uint32_t nr, uint32_t dropped);
 
 /* One of a table's entries as accesses, given to @see; how many. */
 uint32_t heat_tell(const struct terrace_heat_entry *e, port_see_fn see, void *ctx);

@@ -3,10 +3,11 @@
 """Tables that are written, synced and deleted, until the drives are gone; for tests/crash/files-trimmed.sh.
 
 usage: dying.py live FOLDER LEDGER SEED		ends with 3 when a call fails
-       dying.py check FOLDER LEDGER		prints "PRESENT CAME_BACK"; ends with 1 and says which file is wrong
+       dying.py check FOLDER LEDGER AT_CUT	prints "PRESENT CAME_BACK", of those that the ledger as it was at the cut
+						calls deleted; ends with 1 and says which file is wrong
 
-A line in LEDGER, which is not on the volume, after each table and its name were synced ("+ N"), and before
-each is deleted ("- N"), which nothing syncs.  Afterwards a table that was never deleted must be there, and be whole; one
+A line in LEDGER, which is not on the volume, after each table and its name were synced ("+ N"), before
+each is deleted ("- N"), which nothing syncs, and after it ("d N").  Afterwards a table that was never deleted must be there, and be whole; one
 that was deleted may be there, and must be whole then; one that was not promised holds nothing that nobody wrote.
 """
 import hashlib
@@ -59,15 +60,17 @@ def live(folder, ledger, seed):
                 dead = alive.pop(rng.randrange(len(alive)))
                 said.write(f'- {dead}\n')
                 os.unlink(name(folder, dead))
+                said.write(f'd {dead}\n')
             # what has died is trimmed meanwhile
             time.sleep(rng.choice([0.05, 0.3, 0.6]))
 
 
-def check(folder, ledger):
+def check(folder, ledger, at_cut):
     promised, deleted = set(), set()
     for line in open(ledger):
         word, number = line.split()
         (promised if word == '+' else deleted).add(int(number))
+    dead = {int(line.split()[1]) for line in open(at_cut) if line[0] == 'd' and line[-1] == '\n'}
     present = set(numbers(folder))
     if promised - deleted - present:
         sys.exit(f'lost: {sorted(promised - deleted - present)}')
@@ -80,7 +83,7 @@ def check(folder, ledger):
             got = data[at * BLOCK:(at + 1) * BLOCK]
             if got != block(number, at) and (number in promised or got.strip(b'\0')):
                 sys.exit(f'{number}{" (deleted)" if number in deleted else ""}: block {at} of {blocks_of(number)} is {got[:16]!r}')
-    print(len(present), len(present & deleted))
+    print(len(present), len(present & dead))
     # what came back lives on
     with open(ledger, 'w') as said:
         said.writelines(f'+ {number}\n' for number in sorted(present & promised))
@@ -94,4 +97,4 @@ if sys.argv[1] == 'live':
     except OSError as error:
         print(error)
         sys.exit(3)
-check(sys.argv[2], sys.argv[3])
+check(sys.argv[2], sys.argv[3], sys.argv[4])

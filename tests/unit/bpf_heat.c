@@ -84,7 +84,7 @@ static void keeps_pace(void **state)
 /* All hits while they are few, none of them too many; back when it has been quiet. */
 static void follows_the_load(void **state)
 {
-	struct heat_rate r = { .now = 1, .most = 16, .worth = HEAT_TOLD };
+	struct heat_rate r = { .now = 1, .most = 16 };
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
@@ -112,36 +112,33 @@ static void follows_the_load(void **state)
 		heat_rate(&r, 0, 0.1);
 	assert_int_equal(r.now, 1);
 	/* any number may be the most; a tick that took no time is none */
-	r = (struct heat_rate){ .now = 1, .most = 5, .worth = HEAT_TOLD };
+	r = (struct heat_rate){ .now = 1, .most = 5 };
 	heat_rate(&r, 1000000, 0);
 	assert_int_equal(r.now, 5);
 }
 
-/* A table full of slow reads: hits are told as before, for to leave them out makes no room; of slow reads fewer. */
+/* A table full of slow reads: hits are told as before, for to leave them out makes no room. */
 static void slow_reads_do_not_crowd_hits_out(void **state)
 {
-	struct heat_rate slow = { .now = 1, .most = 16, .worth = HEAT_SLOW_TOLD };
 	struct heat_tally t = { 0 };
 	struct heat_pace p = { 0 };
 
 	(void)state;
-	for (uint32_t i = 0; i < TERRACE_HEAT_ENTRIES - 10; i++) {
-		struct terrace_heat_entry e = entry(TERRACE_OP_READ, 1 | TERRACE_WHERE_SLOW, 1);
+	for (uint32_t i = 0; i < TERRACE_HEAT_ENTRIES; i++) {
+		bool slow = i % 100, write = i % 200;
+		struct terrace_heat_entry e = slow ? entry(TERRACE_OP_READ, 1 | TERRACE_WHERE_SLOW, 1) :
+			write ? entry(TERRACE_OP_WRITE, 1 | TERRACE_WHERE_SLOW, 2) : entry(TERRACE_OP_READ, 0, 2);
 
 		heat_count(&t, &e);
 	}
-	for (uint32_t i = 0; i < 10; i++) {
-		struct terrace_heat_entry e = entry(i % 2 ? TERRACE_OP_READ : TERRACE_OP_WRITE, i % 2 ? 0 : 1 | TERRACE_WHERE_SLOW, 2);
-
-		heat_count(&t, &e);
-	}
-	assert_int_equal(t.entries, 10);
-	assert_int_equal(t.told, 20);
-	assert_int_equal(t.told_slow, TERRACE_HEAT_ENTRIES - 10);
-	heat_adapt(&p, t.entries, 0);
+	assert_int_equal(t.entries, 41);
+	assert_int_equal(t.told, 82);
+	assert_int_equal(heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000), 0);
+	for (int i = 0; i < 100; i++)
+		heat_adapt(&p, t.entries, heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000));
 	assert_int_equal(p.mask, 0);
-	assert_true(heat_rate(&slow, t.told_slow, 0.1));
-	assert_int_equal(slow.now, 4);
+	t.entries = TERRACE_HEAT_ENTRIES / 2;
+	assert_int_equal(heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000), 1000);
 }
 
 int main(void)
