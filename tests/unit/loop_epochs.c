@@ -5,6 +5,20 @@
 #define BLOCKS	(64 * 1024)
 #define FAST	(8 * 1024)
 
+/* So many regions, of which nothing comes up but in epochs, and the governor does not judge. */
+static struct sim *only_epochs(uint64_t regions, enum heat_kind heat)
+{
+	struct sim *s = sim_create(regions * REGION_BLOCKS, 2 * FAST);
+
+	s->c.heat = heat;
+	s->c.cache_blocks = 4096;
+	s->c.tuning.flush.run_blocks = 4096;
+	s->c.tuning.flush.hot_fraction = 1;
+	s->c.tuning.admit.fill = 0;
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	return s;
+}
+
 /* Of the hot regions, the share of blocks that is fast. */
 static double come_up(const struct sim *s, uint64_t stride, uint64_t nr)
 {
@@ -25,17 +39,11 @@ static void epochs_find_the_hot_regions(void **state)
 {
 	(void)state;
 	for (int heat = HEAT_RALT; heat <= HEAT_CLOCK; heat++) {
-		struct sim *s = sim_create(4096 * REGION_BLOCKS, 2 * FAST);
+		struct sim *s = only_epochs(4096, (enum heat_kind)heat);
 		uint64_t orders[EPOCH_STATES] = { 0 }, before;
 		double at_the_end = 0;
 
-		s->c.heat = (enum heat_kind)heat;
-		s->c.cache_blocks = 4096;
-		s->c.tuning.flush.run_blocks = 4096;
-		s->c.tuning.flush.hot_fraction = 1;
-		s->c.tuning.admit.fill = 0;
 		s->c.tuning.epoch.min_epoch_ops = 20000;
-		s->c.tuning.governor.epoch_ops = 1000000000;
 		s->loose[0] = REGION_BLOCKS;
 		sim_open(s);
 		for (int i = 0; i < 200000; i++) {
@@ -103,15 +111,10 @@ static void an_epoch_does_not_raise_in_vain(void **state)
 /* What is hot and lies below may not come up: it is not looked for again and again, for each look reads RALT's runs. */
 static void an_epoch_does_not_look_in_vain(void **state)
 {
-	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	struct sim *s = only_epochs(1024, HEAT_RALT);
 	uint64_t ticks = 0, looks;
 
 	(void)state;
-	s->c.cache_blocks = 4096;
-	s->c.tuning.flush.run_blocks = 4096;
-	s->c.tuning.flush.hot_fraction = 1;
-	s->c.tuning.admit.fill = 0;
-	s->c.tuning.governor.epoch_ops = 1000000000;
 	s->c.tuning.epoch.min_epoch_ops = 20000;
 	sim_open(s);
 	for (uint64_t r = 0; r < 16; r++)
@@ -134,16 +137,10 @@ static void an_epoch_does_not_look_in_vain(void **state)
 /* The hottest region's metadata cannot be read: the others come up all the same, and it is looked at now and then only. */
 static void a_region_that_cannot_be_read_does_not_keep_an_epoch(void **state)
 {
-	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	struct sim *s = only_epochs(1024, HEAT_CLOCK);
 	double others = 0;
 
 	(void)state;
-	s->c.heat = HEAT_CLOCK;
-	s->c.cache_blocks = 4096;
-	s->c.tuning.flush.run_blocks = 4096;
-	s->c.tuning.flush.hot_fraction = 1;
-	s->c.tuning.admit.fill = 0;
-	s->c.tuning.governor.epoch_ops = 1000000000;
 	s->c.tuning.epoch.min_epoch_ops = 20000;
 	s->unreadable = 512;
 	sim_open(s);
@@ -166,15 +163,9 @@ static void a_region_that_cannot_be_read_does_not_keep_an_epoch(void **state)
 /* What epochs bring up with that tunable: of 16 hot regions, a tenth of the accesses being writes, and then of 16 others. */
 static uint64_t raised_in_epochs(const char *tunable, const char *value, double min_gain)
 {
-	struct sim *s = sim_create(1024 * REGION_BLOCKS, 2 * FAST);
+	struct sim *s = only_epochs(1024, HEAT_CLOCK);
 	uint64_t raised;
 
-	s->c.heat = HEAT_CLOCK;
-	s->c.cache_blocks = 4096;
-	s->c.tuning.flush.run_blocks = 4096;
-	s->c.tuning.flush.hot_fraction = 1;
-	s->c.tuning.admit.fill = 0;
-	s->c.tuning.governor.epoch_ops = 1000000000;
 	s->c.tuning.epoch.min_gain = min_gain;
 	if (tunable)
 		assert_null(tuning_set(&s->c.tuning, "epoch", tunable, value));

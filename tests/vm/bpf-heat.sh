@@ -132,8 +132,9 @@ config 1000 bpf
 sense_by env
 before=$(cat /sys/fs/terrace/*/tier1/reads) slow=$(number slow_reads)
 rand_read 16M 1G --time_based --runtime=6
-sleep 2		# the last ones are told with the second tick
-reads=$(($(cat /sys/fs/terrace/*/tier1/reads) - before)) slow=$(($(number slow_reads) - slow)) lost=$(number lost)
+reads=$(($(cat /sys/fs/terrace/*/tier1/reads) - before)) from=$slow
+all_told() { slow=$(($(number slow_reads) - from)) lost=$(number lost); [ $((slow + lost)) -ge "$reads" ]; }
+until_ "all of $reads slow reads told or lost" all_told	# the last ones with the second tick
 [ "$reads" -ge 1000 ] || die "only $reads slow reads: no flood"
 check_eq "sampling of hits, of which there are none" "$(number sampling)" 1
 check_eq "slow reads heard of, and $lost lost" $((slow + lost)) "$reads"
