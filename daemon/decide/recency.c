@@ -141,13 +141,26 @@ bool recency_touch(struct recency *r, uint64_t block)
 		link_newest(r, n);
 		return true;
 	}
-	if (r->count == r->limit)
-		recency_forget(r, r->entries[r->oldest].block);
-	n = r->count++;
+	if (r->count < r->limit) {
+		n = r->count++;
+	} else {
+		n = r->oldest;
+		clear_slot(r, find_slot(r, r->entries[n].block));
+		unlink_entry(r, n);
+		i = find_slot(r, block);
+	}
 	r->entries[n].block = block;
-	r->slots[find_slot(r, block)] = n + 1;
+	r->slots[i] = n + 1;
 	link_newest(r, n);
 	return false;
+}
+
+void recency_empty(struct recency *r)
+{
+	memset(r->slots, 0, ((size_t)r->mask + 1) * sizeof(r->slots[0]));
+	r->count = 0;
+	r->newest = NIL;
+	r->oldest = NIL;
 }
 
 int recency_level(const struct recency *r, uint64_t block)

@@ -44,6 +44,9 @@ int recency_init(struct recency *r, uint32_t limit, void *mem, size_t bytes);
 bool recency_touch(struct recency *r, uint64_t block);
 bool recency_forget(struct recency *r, uint64_t block);
 
+/* Forgets them all at once. */
+void recency_empty(struct recency *r);
+
 /* 0..3, or RECENCY_NO_LEVEL when not in the list. */
 int recency_level(const struct recency *r, uint64_t block);
 

@@ -393,15 +393,15 @@ static void learn_gain(struct engine *e, const struct plan *p, const struct terr
 
 static void remember_moved(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
-	for (uint32_t i = 0; i < REGION_BLOCKS; i++) {
-		bool up = upmask_test(&p->up, i);
-		uint64_t block = p->region * REGION_BLOCKS + i;
+	bool down = r->down + r->dropped && p->mode != TERRACE_MOVE_RAISE;
 
-		if (r->up && up && upmask_test(&p->slow, i))
-			repay_moved(&e->repay, block, REPAY_UP);
-		else if (r->down + r->dropped && !up && p->mode != TERRACE_MOVE_RAISE &&
-			 upmask_test(&p->fast, i))
-			repay_moved(&e->repay, block, REPAY_DOWN);
+	for (uint32_t w = 0; w < UPMASK_WORDS; w++) {
+		uint64_t first = p->region * REGION_BLOCKS + w * 64;
+
+		for (uint64_t up = r->up ? p->up.bits[w] & p->slow.bits[w] : 0; up; up &= up - 1)
+			repay_moved(&e->repay, first + (uint32_t)__builtin_ctzll(up), REPAY_UP);
+		for (uint64_t gone = down ? p->fast.bits[w] & ~p->up.bits[w] : 0; gone; gone &= gone - 1)
+			repay_moved(&e->repay, first + (uint32_t)__builtin_ctzll(gone), REPAY_DOWN);
 	}
 }
 

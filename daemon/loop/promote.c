@@ -12,10 +12,10 @@
  * each promotion is in vain.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decide/prng.h"
+#include "decide/radix.h"
 #include "loop/engine.h"
 
 #define EPOCH_TURN	1024	/* regions whose heat is estimated a tick: a ms or two */
@@ -31,11 +31,11 @@ struct batch {
 	bool first_sight;
 };
 
-static int by_number(const void *a, const void *b)
+static void sort_blocks(uint64_t *block, uint32_t nr)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	static uint64_t spare[ENGINE_CACHE > ENGINE_HEIRS ? ENGINE_CACHE : ENGINE_HEIRS];
 
-	return x < y ? -1 : x > y;
+	radix_sort(block, spare, nr, sizeof(block[0]));
 }
 
 static uint64_t room_left(const struct engine *e)
@@ -58,7 +58,7 @@ static void gather(struct engine *e, struct batch *b)
 		if (b->first_sight || warmth_hot(&e->warmth, block) || tails_have(e->tails, block))
 			b->block[b->nr++] = block;
 	}
-	qsort(b->block, b->nr, sizeof(b->block[0]), by_number);
+	sort_blocks(b->block, b->nr);
 }
 
 static void keep(struct engine *e, const struct batch *b, uint32_t from)
@@ -163,13 +163,6 @@ static uint32_t raise_batch(struct engine *e, const struct batch *b, enum why wh
 	return b->nr;
 }
 
-static void empty_cache(struct engine *e)
-{
-	while (e->cache.count)
-		recency_forget(&e->cache, e->cache.entries[0].block);
-	e->fresh = 0;
-}
-
 /* The rest of a batch that was judged: what has gone up leaves the cache, new ones are judged in their turn. */
 static void go_on(struct engine *e)
 {
@@ -195,7 +188,8 @@ static void flush(struct engine *e)
 	e->stats.flushes++;
 	e->stats.flushes_kept += verdict == FLUSH_KEEP;
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
-	empty_cache(e);
+	recency_empty(&e->cache);
+	e->fresh = 0;
 	if (verdict == FLUSH_PROMOTE) {
 		done = raise_batch(e, &b, WHY_FLUSH, NULL);
 		keep(e, &b, done);
@@ -295,7 +289,7 @@ void promote_heirs(struct engine *e)
 		return;
 	drop_cold(e);
 	/* One order for a region: a second one would find it busy. */
-	qsort(e->heir, e->nr_heirs, sizeof(e->heir[0]), by_number);
+	sort_blocks(e->heir, e->nr_heirs);
 	b = (struct batch){ .nr = e->nr_heirs };
 	memcpy(b.block, e->heir, e->nr_heirs * sizeof(b.block[0]));
 	left.nr = 0;
@@ -389,7 +383,7 @@ static void ask_cache(struct engine *e, struct candidates *c)
 		if (warmth_hot(&e->warmth, block))
 			region[nr++] = block / REGION_BLOCKS;
 	}
-	qsort(region, nr, sizeof(region[0]), by_number);
+	sort_blocks(region, nr);
 	for (uint32_t i = 0, n; i < nr; i += n) {
 		for (n = 1; i + n < nr && region[i + n] == region[i];)
 			n++;

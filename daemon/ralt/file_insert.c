@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "decide/prng.h"
+#include "decide/radix.h"
 #include "ralt/file_store.h"
 
 /* Records merged per record flushed: T / 2 rewrites per level and a few levels. */
@@ -44,40 +45,6 @@ static void store_tune(struct ralt *r)
 		tune_step(&r->tune, &r->judge, &r->config.tunables, &r->sample, r->scratch);
 }
 
-/*
- * By block, those of one block as they came.  Byte by byte, of those in which they differ: half of what a flush took went
- * into comparisons.  -ENOMEM: as it was.
- */
-static int sort_by_block(struct ralt_record *record, uint32_t nr)
-{
-	struct ralt_record *memory = malloc(nr * sizeof(*memory)), *from = record, *to = memory;
-	uint64_t differ = 0;
-
-	if (!memory)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < nr; i++)
-		differ |= record[i].block ^ record[0].block;
-	for (uint32_t shift = 0; shift < 64 && differ >> shift; shift += 8) {
-		uint32_t at[257] = { 0 };
-		struct ralt_record *sorted = to;
-
-		if (!(differ >> shift & 255))
-			continue;
-		for (uint32_t i = 0; i < nr; i++)
-			at[(from[i].block >> shift & 255) + 1]++;
-		for (uint32_t b = 1; b < 256; b++)
-			at[b] += at[b - 1];
-		for (uint32_t i = 0; i < nr; i++)
-			to[at[from[i].block >> shift & 255]++] = from[i];
-		to = from;
-		from = sorted;
-	}
-	if (from != record)
-		memcpy(record, from, nr * sizeof(*record));
-	free(memory);
-	return 0;
-}
-
 static int by_block(const void *a, const void *b)
 {
 	const struct ralt_record *x = a, *y = b;
@@ -90,14 +57,25 @@ static bool is_older(const struct ralt_record *a, const struct ralt_record *b)
 	return a->generation != b->generation ? a->generation < b->generation : a->tick <= b->tick;
 }
 
+static void sort_by_block(struct ralt_record *record, uint32_t nr)
+{
+	struct ralt_record *spare = malloc(nr * sizeof(*spare));
+
+	_Static_assert(offsetof(struct ralt_record, block) == 0, "what is sorted by");
+	if (spare)
+		radix_sort(record, spare, nr, sizeof(*record));
+	else
+		qsort(record, nr, sizeof(*record), by_block);
+	free(spare);
+}
+
 uint32_t store_fold(const struct ralt_judge *judge, struct ralt_record *record, uint32_t nr)
 {
 	uint32_t kept = 0;
 
 	if (!nr)
 		return 0;
-	if (sort_by_block(record, nr))
-		qsort(record, nr, sizeof(*record), by_block);
+	sort_by_block(record, nr);
 	for (uint32_t i = 1; i < nr; i++) {
 		struct ralt_record *last = &record[kept];
 

@@ -116,7 +116,7 @@ static int load_page(struct range_source *s)
 	if (got < 0)
 		return got;
 	s->records = (uint32_t)got;
-	s->record = 0;
+	s->record = page_find(s->buffer, s->records, s->first);
 	s->loaded = true;
 	return 0;
 }
@@ -131,10 +131,7 @@ static int range_next(void *ctx, struct ralt_record *record)
 		while (s->loaded && s->record < s->records) {
 			ralt_record_decode(record, page_record(s->buffer, s->record++));
 			record->generation = s->run->footer.applied;
-			if (record->block >= s->end)
-				return 0;
-			if (record->block >= s->first)
-				return 1;
+			return record->block < s->end;
 		}
 		if (s->loaded)
 			s->page++;

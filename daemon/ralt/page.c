@@ -33,3 +33,18 @@ int page_open(const uint8_t *page, uint32_t page_bytes, uint64_t run, uint32_t n
 		return -EBADMSG;
 	return (int)records;
 }
+
+uint32_t page_find(uint8_t *page, uint32_t records, uint64_t block)
+{
+	uint32_t lo = 0, hi = records;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (ralt_record_block(page_record(page, mid)) < block)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}

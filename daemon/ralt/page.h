@@ -34,4 +34,7 @@ void page_seal(uint8_t *page, uint32_t page_bytes, uint64_t run, uint32_t number
 /* Number of records, or -EBADMSG for a damaged or misplaced page. */
 int page_open(const uint8_t *page, uint32_t page_bytes, uint64_t run, uint32_t number);
 
+/* The first of its @records records that is of @block or one behind it; @records: none. */
+uint32_t page_find(uint8_t *page, uint32_t records, uint64_t block);
+
 #endif

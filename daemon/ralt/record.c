@@ -33,6 +33,11 @@ void ralt_record_decode(struct ralt_record *r, const uint8_t *from)
 	r->tag = packed & 1;
 }
 
+uint64_t ralt_record_block(const uint8_t *from)
+{
+	return get_le64(from) >> 24;
+}
+
 void ralt_decay_init(struct ralt_decay *d, double alpha)
 {
 	d->ones[0] = d->step256[0] = 1;

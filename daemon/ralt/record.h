@@ -48,6 +48,7 @@ struct ralt_record {
 
 void ralt_record_encode(const struct ralt_record *r, uint8_t *to);
 void ralt_record_decode(struct ralt_record *r, const uint8_t *from);
+uint64_t ralt_record_block(const uint8_t *from);
 
 /* alpha^n for any n, three multiplications. */
 struct ralt_decay {

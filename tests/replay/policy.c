@@ -362,8 +362,7 @@ static void flush_cache(struct policy *p)
 		if (n > fits)
 			p->watermark.demoting = true;
 	}
-	while (p->cache.count)
-		recency_forget(&p->cache, p->cache.entries[0].block);
+	recency_empty(&p->cache);
 	if (verdict == FLUSH_KEEP) {
 		p->kept++;
 		for (uint32_t i = 0; i < n; i++)

@@ -47,16 +47,28 @@ static int check_one(void *ctx, const struct ralt_heat *h)
 	return 0;
 }
 
+static void compare_range(struct bench *b, const struct model *m, uint64_t first, uint64_t count)
+{
+	struct check c = { m, b->r, first, 0 };
+	int want = 0;
+
+	assert_int_equal(ralt_scan(b->r, first, count, false, check_one, &c), 0);
+	for (uint64_t i = first; i < first + count; i++)
+		want += m->records[i].score > 0;
+	assert_int_equal(c.seen, want);
+}
+
 /* Before the buffer has been written out, too. */
 static void compare(struct bench *b, const struct model *m)
 {
-	struct check c = { m, b->r, 0, 0 };
-	int want = 0;
+	struct prng p = { 2 };
 
-	assert_int_equal(ralt_scan(b->r, 0, BLOCKS, false, check_one, &c), 0);
-	for (int i = 0; i < BLOCKS; i++)
-		want += m->records[i].score > 0;
-	assert_int_equal(c.seen, want);
+	compare_range(b, m, 0, BLOCKS);
+	for (int i = 0; i < 200; i++) {
+		uint64_t first = prng_below(&p, BLOCKS);
+
+		compare_range(b, m, first, 1 + prng_below(&p, i % 2 ? 8 : BLOCKS - first));
+	}
 }
 
 /* Skewed: block x with weight falling with x. */
