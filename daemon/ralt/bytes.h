@@ -10,31 +10,37 @@
 #ifndef RALT_BYTES_H
 #define RALT_BYTES_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 static inline void put_le32(uint8_t *to, uint32_t x)
 {
-	for (int i = 0; i < 4; i++)
-		to[i] = (uint8_t)(x >> 8 * i);
+	x = htole32(x);
+	memcpy(to, &x, sizeof(x));
 }
 
 static inline void put_le64(uint8_t *to, uint64_t x)
 {
-	for (int i = 0; i < 8; i++)
-		to[i] = (uint8_t)(x >> 8 * i);
+	x = htole64(x);
+	memcpy(to, &x, sizeof(x));
 }
 
 static inline uint32_t get_le32(const uint8_t *from)
 {
-	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
-	       (uint32_t)from[3] << 24;
+	uint32_t x;
+
+	memcpy(&x, from, sizeof(x));
+	return le32toh(x);
 }
 
 static inline uint64_t get_le64(const uint8_t *from)
 {
-	return get_le32(from) | (uint64_t)get_le32(from + 4) << 32;
+	uint64_t x;
+
+	memcpy(&x, from, sizeof(x));
+	return le64toh(x);
 }
 
 static inline void put_double(uint8_t *to, double x)

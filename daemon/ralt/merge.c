@@ -9,7 +9,7 @@ static int advance(struct merge *m, uint32_t i)
 {
 	int got = m->sources[i].next(m->sources[i].ctx, &m->heads[i]);
 
-	m->live[i] = got > 0;
+	m->next[i] = got > 0 ? m->heads[i].block : MERGE_ENDED;
 	m->consumed += got > 0;
 	if (got < 0)
 		m->failed = i;
@@ -35,16 +35,13 @@ int merge_begin(struct merge *m, const struct ralt_judge *judge, const struct fo
 	return 0;
 }
 
-static bool smallest(const struct merge *m, uint64_t *block)
+static uint64_t smallest(const struct merge *m)
 {
-	bool any = false;
+	uint64_t block = MERGE_ENDED;
 
 	for (uint32_t i = 0; i < m->count; i++)
-		if (m->live[i] && (!any || m->heads[i].block < *block)) {
-			*block = m->heads[i].block;
-			any = true;
-		}
-	return any;
+		block = m->next[i] < block ? m->next[i] : block;
+	return block;
 }
 
 /* Folds the heads for @block, newest source first; *@found says whether any was alive. */
@@ -52,7 +49,7 @@ static int fold(struct merge *m, uint64_t block, struct ralt_record *out, bool *
 {
 	*found = false;
 	for (uint32_t i = m->count; i-- > 0;) {
-		while (m->live[i] && m->heads[i].block == block) {
+		while (m->next[i] == block) {
 			struct ralt_record *r = &m->heads[i];
 			int err;
 
@@ -73,11 +70,11 @@ static int fold(struct merge *m, uint64_t block, struct ralt_record *out, bool *
 
 int merge_step(struct merge *m, struct ralt_record *out)
 {
-	uint64_t block = 0;
+	uint64_t block = smallest(m);
 	bool found;
 	int err;
 
-	if (!smallest(m, &block))
+	if (block == MERGE_ENDED)
 		return 0;
 	err = fold(m, block, out, &found);
 	return err ? err : found ? 1 : 2;

@@ -24,12 +24,14 @@ struct merge_source {
 	void *ctx;
 };
 
+#define MERGE_ENDED	UINT64_MAX	/* a source: no block has this number (RALT_BLOCK_LIMIT) */
+
 struct merge {
 	const struct ralt_judge *judge;
 	const struct forget *forget;
 	struct merge_source sources[RALT_SOURCES_MAX];
 	struct ralt_record heads[RALT_SOURCES_MAX];
-	bool live[RALT_SOURCES_MAX];
+	uint64_t next[RALT_SOURCES_MAX];	/* blocks of the heads; MERGE_ENDED */
 	uint32_t count;
 	size_t cursor;		/* into the forgotten ranges */
 	uint64_t consumed;	/* records taken from sources */
