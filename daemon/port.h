@@ -108,7 +108,7 @@ struct port_ops {
 	 * Reads these PORT_SAMPLE_BLOCKS blocks of the region and finds out what packing would gain; -EBUSY: too many
 	 * are under way.  Both NULL where that cannot be done.
 	 */
-	int (*sample)(struct port *port, uint64_t region, const uint64_t *blocks);
+	int (*sample)(struct port *port, uint64_t region, const uint64_t *blocks);	/* ascending */
 	int (*gains)(struct port *port, struct port_gain *out, uint32_t most);
 	void (*close)(struct port *port);
 };

@@ -15,7 +15,7 @@ struct sampler;
 int sampler_open(struct sampler **out, const char *disk, int control);
 void sampler_close(struct sampler *s);
 
-/* -EBUSY: as many as can be are under way; or why the disk cannot be opened. */
+/* @blocks ascend. -EBUSY: as many as can be are under way; or why the disk cannot be opened. */
 int sampler_ask(struct sampler *s, uint64_t region, const uint64_t *blocks);
 /* What has come since; their number. */
 int sampler_gains(struct sampler *s, struct port_gain *out, uint32_t most);
