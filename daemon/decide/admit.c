@@ -42,13 +42,21 @@ double admit_uniform_reuse(double passes)
 	return 1 - (1 - exp_minus(passes)) / passes;
 }
 
-bool admit_first_sight(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
-		       double reuse, uint64_t used, uint64_t total)
+void admit_watch_room(struct admit_room *r, double fill, uint64_t used, uint64_t blocks)
+{
+	if ((double)used >= fill * (double)blocks)
+		r->been_full = true;
+	else if (blocks > r->blocks || (double)used < fill / 4 * (double)blocks)
+		r->been_full = false;
+	r->blocks = blocks;
+}
+
+bool admit_first_sight(const struct admit_tunables *t, const struct admit_room *r, uint64_t accesses,
+		       uint64_t mapped_blocks, double reuse)
 {
 	double uniform;
 
-	if (accesses < t->min_accesses || !mapped_blocks ||
-	    (double)used >= t->fill * (double)total)
+	if (r->been_full || accesses < t->min_accesses || !mapped_blocks)
 		return false;
 	uniform = admit_uniform_reuse((double)accesses / (double)mapped_blocks);
 	return reuse >= t->skew * uniform && reuse > 0;

@@ -46,8 +46,17 @@ bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, uint64_t m
 /* u(x) above, without a math library; exact to 1e-9. */
 double admit_uniform_reuse(double passes);
 
-/* @mapped_blocks: V; @reuse: observed share over @accesses; @used, @total: fast blocks. */
-bool admit_first_sight(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
-		       double reuse, uint64_t used, uint64_t total);
+/* The fast tier: room that was made is not room that was never filled, it is needed again soon. */
+struct admit_room {
+	bool been_full;		/* and neither emptied nor grown since */
+	uint64_t blocks;
+};
+
+/* Now and then, before it is asked; @fill: the tunable, or less where a reserve is kept back. */
+void admit_watch_room(struct admit_room *r, double fill, uint64_t used, uint64_t blocks);
+
+/* @mapped_blocks: V; @reuse: observed share over @accesses. */
+bool admit_first_sight(const struct admit_tunables *t, const struct admit_room *r, uint64_t accesses,
+		       uint64_t mapped_blocks, double reuse);
 
 #endif

@@ -414,24 +414,13 @@ static uint64_t wanted_by_heirs(const struct engine *e)
 	return e->nr_heirs < most ? e->nr_heirs : most;
 }
 
-/* Room that was made is not room that was never filled: it is needed again soon. */
-static void watch_fill(struct engine *e)
-{
-	if (engine_crowded(e))
-		e->has_been_full = true;
-	else if (e->fast_blocks > e->full_blocks ||
-		 (double)e->fast_used < engine_first_fill(e) / 4 * (double)e->fast_blocks)
-		e->has_been_full = false;
-	e->full_blocks = e->fast_blocks;
-}
-
 static void move(struct engine *e)
 {
 	struct watermark_tunables t = marks(e);
 	struct watermark_verdict w = watermark_step(&e->watermark, &t, e->fast_used, e->fast_blocks);
 	uint64_t high;
 
-	watch_fill(e);
+	admit_watch_room(&e->filled, engine_first_fill(e), e->fast_used, e->fast_blocks);
 	e->room = w.room_blocks;
 	high = (uint64_t)(t.high * (double)e->fast_blocks);
 	e->above = e->fast_used > high ? e->fast_used - high : 0;

@@ -221,8 +221,7 @@ struct engine {
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
 	uint64_t above;			/* blocks above the high mark */
-	bool has_been_full;		/* the fast tier, and has neither been emptied nor grown since */
-	uint64_t full_blocks;		/* of which it had so many */
+	struct admit_room filled;
 	bool presses;			/* choices and plans of now look at no heat */
 	uint32_t vain_ticks;		/* in a row that found only hot blocks */
 	uint64_t vain_told_ns;

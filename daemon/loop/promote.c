@@ -46,12 +46,9 @@ static uint64_t room_left(const struct engine *e)
 /* The blocks of the cache that are hot, ascending. */
 static void gather(struct engine *e, struct batch *b)
 {
-	struct admit_tunables admit = e->c.tuning.admit;
-
-	admit.fill = engine_first_fill(e);
 	b->nr = 0;
-	b->first_sight = !e->has_been_full && admit_first_sight(&admit, e->stats.accesses, hear_mapped(e),
-					   shards_reuse(&e->shards), e->fast_used, e->fast_blocks);
+	b->first_sight = admit_first_sight(&e->c.tuning.admit, &e->filled, e->stats.accesses, hear_mapped(e),
+					   shards_reuse(&e->shards));
 	for (uint32_t i = 0; i < e->cache.count && b->nr < ENGINE_CACHE; i++) {
 		uint64_t block = e->cache.entries[i].block;
 

@@ -13,6 +13,7 @@
 #ifndef TERRACE_LOOP_WHATIF_H
 #define TERRACE_LOOP_WHATIF_H
 
+#include "decide/admit.h"
 #include "decide/miniature.h"
 #include "decide/shards.h"
 #include "ralt/small.h"
@@ -34,6 +35,7 @@ struct whatif_one {
 	double pins;		/* pinning threshold; 0: the configured one, below 0: so many times it */
 	double times;		/* fast tier */
 	struct miniature miniature;
+	struct admit_room filled;
 	struct tracker tracker;
 	struct mapper mapper;
 	struct recency recency;

@@ -63,6 +63,7 @@ struct policy {
 	struct watermark_tunables watermark_t;
 	struct epoch_tunables epoch_t;
 	struct admit_tunables admit_t;
+	struct admit_room filled;
 	struct shards_tunables shards_t;
 
 	uint32_t fresh_in_cache;	/* entered since the last flush */

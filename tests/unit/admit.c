@@ -18,14 +18,43 @@ static void uniform_reuse_by_formula(void **state)
  */
 static void a_hotspot_shows_after_half_a_pass(void **state)
 {
+	struct admit_room empty = { 0 };
 	struct admit_tunables t;
 
 	(void)state;
 	tunable_defaults(&admit_tunable_table, &t);
-	assert_true(admit_first_sight(&t, 25000, 1000000, 0.194, 0, 100000));
-	assert_false(admit_first_sight(&t, 25000, 1000000, 0.0124, 0, 100000));
-	assert_false(admit_first_sight(&t, 25000, 1000000, 0, 0, 100000));
-	assert_false(admit_first_sight(&t, 25000, 0, 0.5, 0, 100000));
+	assert_true(admit_first_sight(&t, &empty, 25000, 1000000, 0.194));
+	assert_false(admit_first_sight(&t, &empty, 25000, 1000000, 0.0124));
+	assert_false(admit_first_sight(&t, &empty, 25000, 1000000, 0));
+	assert_false(admit_first_sight(&t, &empty, 25000, 0, 0.5));
+}
+
+static bool filled_at(struct admit_room *r, double fill, uint64_t used, uint64_t blocks)
+{
+	struct admit_tunables t;
+
+	tunable_defaults(&admit_tunable_table, &t);
+	admit_watch_room(r, fill, used, blocks);
+	return admit_first_sight(&t, r, 25000, 1000000, 0.194);
+}
+
+/* Up to nine tenths; then no more, though room is made, until next to nothing is left or the tier has grown. */
+static void only_what_was_never_full_is_filled(void **state)
+{
+	struct admit_room r = { 0 };
+
+	(void)state;
+	assert_true(filled_at(&r, 0.9, 0, 100000));
+	assert_true(filled_at(&r, 0.9, 89999, 100000));
+	assert_false(filled_at(&r, 0.9, 90000, 100000));
+	assert_false(filled_at(&r, 0.9, 80000, 100000));
+	assert_false(filled_at(&r, 0.9, 22500, 100000));
+	assert_true(filled_at(&r, 0.9, 22499, 100000));
+	assert_true(filled_at(&r, 0.9, 80000, 100000));
+	assert_false(filled_at(&r, 0.9, 90000, 100000));
+	assert_false(filled_at(&r, 0.9, 80000, 90000));	/* it shrinks */
+	assert_false(filled_at(&r, 0.9, 90000, 100000));
+	assert_true(filled_at(&r, 0.9, 90000, 100001));
 }
 
 /* 10 % fast: 20 % of hits are twice a uniform load's. 50 % fast: 25 % of misses are half of one's. */
@@ -71,19 +100,22 @@ static void a_uniform_load_is_known_after_two_passes(void **state)
 
 static void each_tunable_changes_the_outcome(void **state)
 {
+	const struct admit_room empty = { 0 };
+	struct admit_room r = empty;
 	struct admit_tunables t;
 
 	(void)state;
 	assert_table_is_sound(&admit_tunable_table, &t);
-	assert_true(admit_first_sight(&t, 25000, 1000000, 0.1, 89999, 100000));
-	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
-	t.fill = 0.95;
-	assert_true(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	assert_near(t.fill, 0.9, 1e-9);		/* what only_what_was_never_full_is_filled() goes by */
+	assert_false(filled_at(&r, t.fill, 90000, 100000));
+	r = empty;
+	assert_true(filled_at(&r, 0.95, 90000, 100000));
+	assert_true(admit_first_sight(&t, &empty, 25000, 1000000, 0.1));
 	t.skew = 10;
-	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	assert_false(admit_first_sight(&t, &empty, 25000, 1000000, 0.1));
 	t.skew = 2;
 	t.min_accesses = 30000;
-	assert_false(admit_first_sight(&t, 25000, 1000000, 0.1, 90000, 100000));
+	assert_false(admit_first_sight(&t, &empty, 25000, 1000000, 0.1));
 }
 
 int main(void)
@@ -91,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uniform_reuse_by_formula),
 		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
+		cmocka_unit_test(only_what_was_never_full_is_filled),
 		cmocka_unit_test(skew_shows_in_hits_or_in_misses),
 		cmocka_unit_test(a_uniform_load_is_known_after_two_passes),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
