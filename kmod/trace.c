@@ -46,7 +46,7 @@ void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, 
 
 	if (is_left_out(tr, op, where, &timed))
 		return;
-	if (unlikely(READ_ONCE(tr->ranges)) &&
+	if (op != TERRACE_OP_DISCARD && unlikely(READ_ONCE(tr->ranges)) &&
 	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
 		return;
 	if (timed && trace_terrace_end_enabled())

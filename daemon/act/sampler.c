@@ -76,16 +76,18 @@ void sampler_measure(const void *blocks, struct port_gain *out)
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-/*
- * From the first to the last of them, which ascend: each mark makes all of the volume's ranges anew.  What users read
- * between them in these few milliseconds heats nothing, and without a mark the blocks look read once: no harm.
- */
+/* Neighbours together: each mark makes all of the volume's ranges anew. */
 static void mark(const struct sampler *s, const struct slot *slot, uint32_t what)
 {
-	uint64_t first = slot->block[0], end = slot->block[PORT_SAMPLE_BLOCKS - 1] + 1;
-	struct terrace_range range = { .block = first, .nr = end - first, .what = what };
+	for (uint32_t i = 0, n; i < PORT_SAMPLE_BLOCKS; i += n) {
+		struct terrace_range range = { .block = slot->block[i], .what = what };
 
-	ioctl(s->control, TERRACE_IOC_RANGE, &range);
+		for (n = 1; i + n < PORT_SAMPLE_BLOCKS && slot->block[i + n] == slot->block[i] + n;)
+			n++;
+		range.nr = n;
+		/* Without it the blocks look read once: no harm. */
+		ioctl(s->control, TERRACE_IOC_RANGE, &range);
+	}
 }
 
 /*

@@ -200,8 +200,6 @@ static int allocate(struct ralt *r)
 	const struct ralt_tunables *t = &r->config.tunables;
 
 	r->buffer_limit = buffer_limit(r);
-	/* levels grow from it: a smaller buffer before a level as large would rewrite that ten times as often */
-	r->config.tunables.buffer_records = r->buffer_limit;
 	r->buffer = malloc((size_t)r->buffer_limit * sizeof(*r->buffer));
 	for (r->filter_bits = 64; r->filter_bits < (uint64_t)r->buffer_limit * FILTER_BITS;)
 		r->filter_bits *= 2;

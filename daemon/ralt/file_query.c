@@ -128,7 +128,7 @@ static int range_next(void *ctx, struct ralt_record *record)
 	for (;;) {
 		int err;
 
-		while (s->loaded && s->record < s->records) {
+		if (s->loaded && s->record < s->records) {
 			ralt_record_decode(record, page_record(s->buffer, s->record++));
 			record->generation = s->run->footer.applied;
 			return record->block < s->end;

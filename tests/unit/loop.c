@@ -85,6 +85,17 @@ static void nothing_is_compressed_in_vain(void **state)
 		assert_int_equal(s->packed_in_vain, 0);
 		if (mute) {
 			assert_true(s->packed_odd > 10);
+			/* What comes when nobody waits any more is taken all the same: its blocks are marked until then. */
+			for (int i = 0; i < 60000 && s->e.gains_waiting; i++) {
+				sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
+				if (i % 64 == 63)
+					assert_int_equal(sim_tick(s), 0);
+			}
+			assert_int_equal(s->e.gains_waiting, 0);
+			assert_true(s->nr_asked > 0);
+			s->mute = false;
+			assert_int_equal(sim_tick(s), 0);
+			assert_int_equal(s->nr_asked, 0);
 		} else {
 			/* Where no sample came: more orders at a time than may wait for one. */
 			assert_true(s->plain_odd > 10 && s->plain_even == 0);

@@ -101,6 +101,18 @@ echo > $T/trace
 taskset 1 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
 check_eq "packed reads told, one in 4" "$(events 'terrace_access:.* where=769')" 5
 vol_message set slow_sample=1
+# what heats nothing is not told, but its end is: the heat of whoever was there before ends with it
+start ask range 2500 100 noheat 1000 > /dev/shm/hint
+until_says 0 cat /dev/shm/hint
+vol_message set heat_sample=1
+echo > $T/trace
+dd if="$VOL" of=/dev/null bs=4k skip=2500 count=50 iflag=direct status=none
+blkdiscard -o $((2510 << 12)) -l $((10 << 12)) "$VOL"
+# not those of blkdiscard, which looks for what lies on the device
+check_eq "hits told where nothing is heated" "$(events 'terrace_access:.* block=25[0-4][0-9] .*op=0')" 0
+check_eq "discards told there" "$(events 'terrace_access:.* block=2510 count=10 op=2')" 1
+kill_all "$JOB"
+vol_message set heat_sample=65536
 order 0 raise up=400-402
 [ "$(events 'terrace_promote:.* tier=0')" = 3 ] || die "promotions: $(events terrace_promote)"
 [ "$(events 'terrace_move:.* region=0 mode=3 error=0 down=0 up=3')" = 1 ] || die "the move was not told"
