@@ -111,13 +111,13 @@ echo "fast tier: $(vol_tier 0 used)"
 pass "where a killed compaction wrote, $n of 2048 blocks go to the fast tier"
 
 # ---- the trim of a dead table takes back nothing but its own mark ----
-wait_ms 3000
+wait_ms 8000
 trims=$(number trims)
 # what it overwrites in its place stays there, cold or not: all of that lies below
 order_all 4 append tier_down=1 codec=lz4
 check_eq "blocks of table 4 that are still fast" "$(fast 4)" 0
 gone 4
-export PAUSE=12
+export PAUSE=20
 tables compact 1,2 21 keep &
 job=$!
 until_ "the next output is hinted cold" is cold_streams 2
