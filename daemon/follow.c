@@ -62,7 +62,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 		/* All is trimmed; the kernel's marks are few, and are others' as well. */
 		range[n++] = (struct dead_range){
 			.block = extents[i].block, .nr = extents[i].nr, .physical = extents[i].physical,
-			.unsure = !sure || i >= EXTENTS_FIRST,
+			.unsure = !sure, .unmarked = i >= EXTENTS_FIRST,
 		};
 		if (n == AT_ONCE || i + 1 == nr) {
 			invalidate_add(f->invalidate, path, id->dev, range, n);
@@ -151,8 +151,10 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 	if (file->kind == FILE_LOG)
 		keep_fast(f, &file->id, extents, nr);
 	/* What has no table's name has no index at its end; an input from before our time has none, and will not be there for long. */
-	if (f->tail_share <= 0 || file->kind != FILE_TABLE)
+	if (f->tail_share <= 0 || file->pins == FILE_PINS_NOTHING)
 		return;
+	if (file->pins == FILE_PINS_ALL)
+		from = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t lo = extents[i].offset > from ? extents[i].offset : from;
 		uint64_t hi = extents[i].offset + extents[i].nr * 4096;
@@ -318,6 +320,9 @@ void follow_close(struct follow *f)
 void follow_tick(struct follow *f, struct engine *e)
 {
 	f->engine = e;
+	/* Whoever waits for a database to be understood, which lies elsewhere, is told once. */
+	if (f->ticks == LOOK_TICKS && !watch_counts(f->watch)->filesystems)
+		log_line(LOG_LEVEL_NOTICE, f->name, "no filesystem of this volume is mounted: no files are followed until one is");
 	watch_tick(f->watch, f->ticks++ % LOOK_TICKS == 0, f->logs);
 	if (f->invalidate)
 		invalidate_tick(f->invalidate);

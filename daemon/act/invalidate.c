@@ -384,7 +384,7 @@ void invalidate_add(struct invalidate *i, const char *path, uint32_t dev, const 
 		*one = (struct item){
 			.range = r[k], .at_ns = now_ns(), .dev = dev, .path = path_number(i, path),
 		};
-		one->banned = ban && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
+		one->banned = ban && !r[k].unmarked && !device_range(i->port, TERRACE_RANGE_DEAD, r[k].block, r[k].nr);
 		i->counts.unbanned += ban && !one->banned;
 		if (one->banned)
 			i->c.banned(i->c.ctx, r[k].block, r[k].nr, true);

@@ -22,6 +22,7 @@ struct dead_range {
 	uint64_t block, nr;	/* of the volume */
 	uint64_t physical;	/* bytes, in the filesystem's device */
 	bool unsure;		/* part of it may be another's: not marked, and trimmed where it is free */
+	bool unmarked;		/* the kernel's marks are few: not for this one */
 };
 
 struct invalidate_counts {
@@ -30,7 +31,7 @@ struct invalidate_counts {
 	uint64_t beside_bytes;		/* trimmed without being asked for: free extents that overlap */
 	uint64_t again, left;		/* ranges not free yet: tried again; given up */
 	uint64_t batches, trims, errors;
-	uint64_t unbanned;		/* ranges that the kernel had no room to mark */
+	uint64_t unbanned;		/* ranges for which there was no room among the kernel's marks */
 	int last_error;
 };
 

@@ -22,29 +22,32 @@
 static const struct name {
 	uint32_t profiles;
 	enum file_kind kind;
+	enum file_pins pins;
 	bool at_end;
 	const char *text;
 } names[] = {
-	{ ROCKSDB | LEVELDB, FILE_TABLE, true, ".sst" },
-	{ ROCKSDB | LEVELDB, FILE_TABLE, true, ".ldb" },
-	{ ROCKSDB, FILE_TABLE, true, ".blob" },
-	{ CASSANDRA, FILE_TABLE, true, "-Data.db" },
-	{ ROCKSDB | LEVELDB, FILE_META, false, "MANIFEST" },
-	{ ROCKSDB | LEVELDB, FILE_META, false, "CURRENT" },
-	{ ROCKSDB | LEVELDB, FILE_META, false, "LOG" },
-	{ ROCKSDB | LEVELDB, FILE_META, false, "LOCK" },
-	{ ROCKSDB, FILE_META, false, "OPTIONS" },
-	{ ROCKSDB, FILE_META, false, "IDENTITY" },
-	{ ROCKSDB | LEVELDB, FILE_META, true, ".dbtmp" },
-	{ CASSANDRA, FILE_META, true, "-Index.db" },
-	{ CASSANDRA, FILE_META, true, "-Filter.db" },
-	{ CASSANDRA, FILE_META, true, "-Summary.db" },
-	{ CASSANDRA, FILE_META, true, "-Statistics.db" },
-	{ CASSANDRA, FILE_META, true, "-TOC.txt" },
-	{ CASSANDRA, FILE_META, true, "-Digest.crc32" },
-	{ CASSANDRA, FILE_META, true, "-CompressionInfo.db" },
-	{ ROCKSDB | LEVELDB, FILE_LOG, true, ".log" },
-	{ CASSANDRA, FILE_LOG, false, "CommitLog-" },
+	{ ROCKSDB | LEVELDB, FILE_TABLE, FILE_PINS_END, true, ".sst" },
+	{ ROCKSDB | LEVELDB, FILE_TABLE, FILE_PINS_END, true, ".ldb" },
+	{ ROCKSDB, FILE_TABLE, FILE_PINS_END, true, ".blob" },
+	{ CASSANDRA, FILE_TABLE, FILE_PINS_NOTHING, true, "-Data.db" },
+	{ ROCKSDB | LEVELDB, FILE_META, FILE_PINS_NOTHING, false, "MANIFEST" },
+	{ ROCKSDB | LEVELDB, FILE_META, FILE_PINS_NOTHING, false, "CURRENT" },
+	{ ROCKSDB | LEVELDB, FILE_META, FILE_PINS_NOTHING, false, "LOG" },
+	{ ROCKSDB | LEVELDB, FILE_META, FILE_PINS_NOTHING, false, "LOCK" },
+	{ ROCKSDB, FILE_META, FILE_PINS_NOTHING, false, "OPTIONS" },
+	{ ROCKSDB, FILE_META, FILE_PINS_NOTHING, false, "IDENTITY" },
+	{ ROCKSDB | LEVELDB, FILE_META, FILE_PINS_NOTHING, true, ".dbtmp" },
+	{ CASSANDRA, FILE_META, FILE_PINS_ALL, true, "-Index.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_ALL, true, "-Filter.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_ALL, true, "-Partitions.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_ALL, true, "-Rows.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_NOTHING, true, "-Summary.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_NOTHING, true, "-Statistics.db" },
+	{ CASSANDRA, FILE_META, FILE_PINS_NOTHING, true, "-TOC.txt" },
+	{ CASSANDRA, FILE_META, FILE_PINS_NOTHING, true, "-Digest.crc32" },
+	{ CASSANDRA, FILE_META, FILE_PINS_NOTHING, true, "-CompressionInfo.db" },
+	{ ROCKSDB | LEVELDB, FILE_LOG, FILE_PINS_NOTHING, true, ".log" },
+	{ CASSANDRA, FILE_LOG, FILE_PINS_NOTHING, false, "CommitLog-" },
 };
 
 static bool is_called(const struct name *n, const char *name)
@@ -54,12 +57,28 @@ static bool is_called(const struct name *n, const char *name)
 	return n->at_end ? length > part && !strcmp(name + length - part, n->text) : !strncmp(name, n->text, part);
 }
 
-enum file_kind file_kind_of(const char *name, uint32_t profiles)
+static const struct name *name_of(const char *name, uint32_t profiles)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].profiles & profiles && is_called(&names[i], name))
-			return names[i].kind;
+			return &names[i];
+	return NULL;
+}
+
+enum file_kind file_kind_of(const char *name, uint32_t profiles)
+{
+	const struct name *n = name_of(name, profiles);
+
+	if (n)
+		return n->kind;
 	return profiles & FILE_PROFILE_GENERIC ? FILE_UNKNOWN : FILE_OTHER;
+}
+
+enum file_pins file_pins_of(const char *name, uint32_t profiles)
+{
+	const struct name *n = name_of(name, profiles);
+
+	return n ? n->pins : FILE_PINS_NOTHING;
 }
 
 /* ---- the table of files --------------------------------------------------------------- */
@@ -187,6 +206,7 @@ static void call_it(struct files *f, struct file *file, const char *name, uint64
 	memcpy(file->name, name, strnlen(name, sizeof(file->name) - 1));
 	file->parent = parent;
 	file->kind = file_kind_of(file->name, f->profiles);
+	file->pins = file_pins_of(file->name, f->profiles);
 }
 
 static void name_it(struct files *f, struct file *file, const struct terrace_file_event *e)

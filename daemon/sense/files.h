@@ -47,6 +47,10 @@ enum file_kind {
 
 enum file_kind file_kind_of(const char *name, uint32_t profiles);
 
+/* What of a file by that name lookups begin with, index and filter: its end, where tables have theirs, or all of it. */
+enum file_pins { FILE_PINS_NOTHING, FILE_PINS_END, FILE_PINS_ALL };
+enum file_pins file_pins_of(const char *name, uint32_t profiles);
+
 struct file_id {
 	uint64_t inode;
 	uint32_t generation;
@@ -62,6 +66,7 @@ struct file {
 	uint64_t reads_before;	/* of its writer's job, when it was created */
 	uint64_t serial;	/* in order of appearance; 0: free */
 	enum file_kind kind;
+	enum file_pins pins;
 	uint32_t thread;	/* its creator */
 	bool open;		/* being written */
 	bool astray;		/* not only appended to */

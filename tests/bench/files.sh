@@ -335,11 +335,8 @@ told() {
 	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
 	figure "$one: IBIR while it compacts" "${GOT[$one.ibir_known]}" "of 10000"
-	figure "$one: IBIR while it compacts by looking" "${GOT[$one.ibir_seen]}" "of 10000"
 	figure "$one: ... and what has died within that second" "${GOT[$one.ibir_most]}" "of 10000"
 	figure "$one: IBOR in the worst second while it compacts" "${GOT[$one.ibor_worst]}" "of 10000"
-	figure "$one: IBOR in the mean second while it compacts" "${GOT[$one.ibor_mean]}" "of 10000"
-	figure "$one: ... of what was dead the second before as well, in the worst" "${GOT[$one.ibor_lasting]}" "of 10000"
 	figure "$one: seconds while it compacts with an IBOR above 1 %" "${GOT[$one.ibor_over]}" "of 10000"
 	for what in scan compaction; do figure "$one: blocks that came up with a $what, heirs apart" "${GOT[$one.$what.came]}" "blocks"; done
 	if [ "$one" = all ]; then
@@ -351,7 +348,10 @@ told() {
 		bar "all: hits lost by the big compaction" "${GOT[all.compaction]}" "of 10000" 100
 		bar "all: LHR, found among what the fast drive was asked for" "${GOT[all.lhr]}" "of 10000" -10000
 		bar "all: IBIR, dead among what was brought up" "${GOT[all.ibir]}" "of 10000" 100
+		bar "all: IBIR while it compacts by looking" "${GOT[all.ibir_seen]}" "of 10000" 100
 		bar "all: IBOR while it compacts, median of its seconds" "${GOT[all.ibor_busy]}" "of 10000" 100
+		bar "all: IBOR while it compacts, mean of its seconds" "${GOT[all.ibor_mean]}" "of 10000" 100
+		bar "all: ... of what was dead the second before as well, in the worst" "${GOT[all.ibor_lasting]}" "of 10000" 100
 		bar "all: IBOR at rest, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
 		figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
@@ -359,7 +359,10 @@ told() {
 		figure "$one: hits lost by the big compaction" "${GOT[$one.compaction]}" "of 10000"
 		figure "$one: LHR" "${GOT[$one.lhr]}" "of 10000"
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
+		figure "$one: IBIR while it compacts by looking" "${GOT[$one.ibir_seen]}" "of 10000"
 		figure "$one: IBOR while it compacts" "${GOT[$one.ibor_busy]}" "of 10000"
+		figure "$one: IBOR while it compacts, mean of its seconds" "${GOT[$one.ibor_mean]}" "of 10000"
+		figure "$one: ... of what was dead the second before as well, in the worst" "${GOT[$one.ibor_lasting]}" "of 10000"
 		figure "$one: IBOR at rest" "${GOT[$one.ibor]}" "of 10000"
 		worse "$one"
 	fi

@@ -99,6 +99,12 @@ static void knows_names(void **state)
 	assert_int_equal(file_kind_of("nb-1-big-Data.db", FILE_PROFILES), FILE_TABLE);
 	assert_int_equal(file_kind_of("nb-1-big-Index.db", FILE_PROFILES), FILE_META);
 	assert_int_equal(file_kind_of("000123.log", FILE_PROFILES), FILE_LOG);
+	assert_int_equal(file_pins_of("000123.sst", FILE_PROFILES), FILE_PINS_END);
+	assert_int_equal(file_pins_of("nb-1-big-Data.db", FILE_PROFILES), FILE_PINS_NOTHING);
+	assert_int_equal(file_pins_of("nb-1-big-Index.db", FILE_PROFILES), FILE_PINS_ALL);
+	assert_int_equal(file_pins_of("nb-1-big-Filter.db", FILE_PROFILES), FILE_PINS_ALL);
+	assert_int_equal(file_pins_of("nb-1-big-Filter.db", FILE_PROFILE_ROCKSDB), FILE_PINS_NOTHING);
+	assert_int_equal(file_pins_of("000123.log", FILE_PROFILES), FILE_PINS_NOTHING);
 	assert_int_equal(file_kind_of("MANIFEST-000001", FILE_PROFILES), FILE_META);
 	assert_int_equal(file_kind_of("000123.dbtmp", FILE_PROFILES), FILE_META);
 	assert_int_equal(file_kind_of("segment.17", FILE_PROFILES), FILE_UNKNOWN);

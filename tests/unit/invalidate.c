@@ -199,6 +199,12 @@ static void what_may_be_anothers_is_not_marked(void **state)
 	assert_int_equal(c.queued, 1);
 	assert_int_equal(c.unbanned, 0);
 	assert_int_equal(marks, 0);
+	/* Nor is what comes after so many of one table; that is counted. */
+	invalidate_add(i, "/", 1, &(struct dead_range){ .block = 20, .nr = 4, .unmarked = true }, 1);
+	invalidate_counts(i, &c);
+	assert_int_equal(c.queued, 2);
+	assert_int_equal(c.unbanned, 1);
+	assert_int_equal(marks, 0);
 	invalidate_close(i);
 }
 

@@ -63,6 +63,17 @@ living_beside() {
 
 vol_ram 448 256
 
+# ---- a database is expected, and lies elsewhere ----
+vol_format
+vol_up stream_kb=0
+follows 'evaluate = yes'
+daemon_start
+until_ "a line about it" logged "vol: no filesystem of this volume is mounted: no files are followed until one is"
+daemon_stop
+check_eq "lines about it" "$(grep -c 'no filesystem of this volume' "$LOG")" 1
+vol_down
+pass "who waits for files to be followed hears that none can be"
+
 for fs in ${FILESYSTEMS-ext4 xfs}; do
 	begin "$fs"
 	follow

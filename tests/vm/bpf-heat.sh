@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Block heat through BPF: what was read and where, how long it took, sampling under a flood, and what happens where BPF is refused.
 # vm: mode=functional memory=2G timeout=600 build=daemon,orders
-# shellcheck disable=SC2119
+# shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"
@@ -60,6 +60,11 @@ rand_read() { fio_ --name=r --filename="$VOL" --rw=randread --bs=4k --direct=1 -
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
 in_ram fio
 vol_ram 96 512
+# reads of the slow drive take four milliseconds and more
+need dm-delay
+late() { echo "0 $(sectors /dev/ram/slow) delay /dev/ram/slow 0 $1 /dev/ram/slow 0 0"; }
+dmc late "$(late 4)"
+VOL_DRIVES[1]=/dev/mapper/late
 vol_format
 vol_up stream_kb=0
 dd if=/dev/urandom of="$VOL" bs=1M count=64 oflag=direct status=none
@@ -86,7 +91,29 @@ read -r fast slow <<< "$(answers && sed -n 's/^ *"reads_told": *\([0-9]*\),/\1/p
 [[ $fast -ge 316 && $slow = 50 ]] || die "reads told: $fast fast and $slow slow, wanted 316 and 50"
 rand_read 64M 4M
 until_ "latencies of both drives" timed_both
-pass "accesses, tiers and latencies: $(grep -A3 '"read_us"' $STATUS | tr -d '\n ')"
+pass "accesses and tiers"
+
+# ---- how long it took, each drive by itself ----
+# took TIER read_us|write_us: "LONG ALL", of which so many two milliseconds or more
+took() { answers && json "(lambda d: '%d %d' % (sum(v for k, v in d.items() if int(k) > 2048), sum(d.values())))(o['volumes'][0]['heat']['sensed']['tiers'][$1]['$2'])" < $STATUS; }
+read -r late_before read_before <<< "$(took 1 read_us)"
+cache=$(cat /sys/fs/terrace/*/tune/cache_mb)
+vol_message set cache_mb=0	# what has been unpacked before comes from memory, in no time
+rand_read 4M 2M
+fio_ --name=w --filename="$VOL" --rw=randwrite --bs=4k --direct=1 --offset=32M --size=16M --io_size=8M --randrepeat=0 > /dev/null
+writes_timed() { answers && grep -A1 '"write_us": *{' $STATUS | grep -q '"[0-9]*": *[1-9]'; }
+until_ "latencies of writes" writes_timed
+read -r long all <<< "$(took 0 read_us)"
+((all > 0 && long * 10 <= all)) || die "fast tier: $long of $all reads took two milliseconds"
+read -r late read <<< "$(took 1 read_us)"
+late=$((late - late_before)) slow=$((read - read_before))
+((slow > 0 && late * 10 >= slow * 9)) || die "slow tier: $late of $slow reads took two milliseconds"
+read -r long written <<< "$(took 0 write_us)"
+((written > 0 && long * 2 <= written)) || die "fast tier: $long of $written writes took two milliseconds"
+check_eq "writes of the slow tier, long and all" "$(took 1 write_us)" "0 0"
+pass "latencies: of reads of the slow tier $late of $slow took two milliseconds, of the fast one hardly one of $all, of its writes $long of $written"
+vol_message set "cache_mb=$cache"
+becomes late "$(late 0)"
 
 # ---- what finds no room in a table that nobody empties is told as lost ----
 check_eq "lost before" "$(number lost)" 0
