@@ -351,7 +351,7 @@ told() {
 		bar "all: IBIR while it compacts by looking" "${GOT[all.ibir_seen]}" "of 10000" 100
 		bar "all: IBOR while it compacts, median of its seconds" "${GOT[all.ibor_busy]}" "of 10000" 100
 		bar "all: IBOR while it compacts, mean of its seconds" "${GOT[all.ibor_mean]}" "of 10000" 100
-		bar "all: ... of what was dead the second before as well, in the worst" "${GOT[all.ibor_lasting]}" "of 10000" 100
+		figure "all: ... of what was dead the second before as well, in the worst" "${GOT[all.ibor_lasting]}" "of 10000"
 		bar "all: IBOR at rest, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
 		figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
