@@ -155,8 +155,8 @@
  * promotes the blocks, and new writes there go past the fast tiers. Pins last
  * until UNPIN or until the volume is deactivated. HINT_COLD: new writes there
  * go past the fast tiers; HINT_FAST: as PIN_FAST, but a hint (EINVAL: a kernel
- * that does not know it yet); HINT_NOHEAT: accesses there are not reported to the
- * senses; DEAD: of a deleted file: no order promotes the blocks, and APPEND and
+ * that does not know it yet); HINT_NOHEAT: reads and writes there are not reported
+ * to the senses; DEAD: of a deleted file: no order promotes the blocks, and APPEND and
  * MERGE take them down though they are in `up`, until they are written: a write
  * to a block lifts its mark, within moments. Hints end with
  * the file that set them, or by CLEAR, which takes all of this file's away
