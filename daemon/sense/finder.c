@@ -74,7 +74,9 @@ static void table(struct walk *w, int folder, uint64_t parent, const char *name)
 	struct found_file *one = &w->table[w->nr];
 	struct stat st;
 
-	if ((file_kind_of(name, w->profiles) != FILE_TABLE && file_pins_of(name, w->profiles) != FILE_PINS_ALL) || strlen(name) >= sizeof(one->name))
+	if (file_kind_of(name, w->profiles) != FILE_TABLE && file_pins_of(name, w->profiles) != FILE_PINS_ALL)
+		return;
+	if (strlen(name) >= sizeof(one->name))
 		return;
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) || !is_here(w, &st) || !st.st_size)
 		return;
