@@ -77,8 +77,14 @@ for op in read write; do
 done
 [ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
 from_ram commits "$VOL" $BLOCKS 200 1 1 > /dev/null	# the first flushes what the hits above wrote
-said=$(from_ram commits "$VOL" $BLOCKS 1000 1 1)
-cost fsync-after-write-in-place $(($(word sync) * 10))
+# What the volume does by itself meanwhile (a commit of 100 us, say) is none of an fsync's costs: the least of five rounds.
+least=
+for _ in 1 2 3 4 5; do
+	said=$(from_ram commits "$VOL" $BLOCKS 1000 1 1)
+	echo "# a round of 1,000 fsyncs: $said"
+	[ "${least:-999999}" -le "$(word sync)" ] || least=$(word sync)
+done
+cost fsync-after-write-in-place $((least * 10))
 
 vol_down
 [ "$judged" ] || skip "the file has figures of another kernel than $(uname -r)"
