@@ -142,18 +142,53 @@ u32 tr_leaf_run(const struct tr_leaf *leaf, u32 i, u32 max, u64 *place)
 	return 1;
 }
 
-void tr_leaf_on_tiers(const struct tr_leaf *leaf, u32 tiers, u64 *mask)
+/*
+ * Of the blocks of a word, whose places begin at @low, those on one of @tiers. The tier stands in
+ * the low bits, and TR_NO_PLACE passes for the last one.
+ */
+static u64 word_on_tiers(const u32 *low, u64 present, u32 tiers)
+{
+	u64 on = 0, left;
+	u32 i;
+
+	if (present == ~0ull) {
+		for (i = 64; i-- > 0;)
+			on = on << 1 | (tiers >> tr_place_tier(low[i]) & 1);
+		return on;
+	}
+	for (left = present; left; left &= left - 1)
+		if (tiers >> tr_place_tier(*low++) & 1)
+			on |= left & -left;
+	return on;
+}
+
+/* The last tier has one place less: that of TR_NO_PLACE. */
+static u64 word_without_place(const struct tr_leaf *leaf, u64 present, u32 rank)
 {
 	struct arrays a = { leaf->low, leaf->high, leaf->cap };
+	u64 without = 0, left;
+
+	for (left = present; left; left &= left - 1)
+		if (place_at(&a, rank++) == TR_NO_PLACE)
+			without |= left & -left;
+	return without;
+}
+
+void tr_leaf_on_tiers(const struct tr_leaf *leaf, u32 tiers, u64 *mask)
+{
+	bool last = tiers >> (TERRACE_MAX_TIERS - 1) & 1;
 	u32 w, rank = 0;
-	u64 left, place;
+	u64 present, on;
 
 	for (w = 0; w < TR_LEAF_WORDS; w++) {
-		for (left = leaf->present[w]; left; left &= left - 1) {
-			place = place_at(&a, rank++);
-			if (place != TR_NO_PLACE && tiers >> tr_place_tier(place) & 1)
-				mask[w] |= left & -left;
-		}
+		present = leaf->present[w];
+		if (!present)
+			continue;
+		on = word_on_tiers(leaf->low + rank, present, tiers);
+		if (unlikely(last))
+			on &= ~word_without_place(leaf, present, rank);
+		mask[w] |= on;
+		rank += hweight64(present);
 	}
 }
 
