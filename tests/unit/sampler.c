@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Samples: what random, repetitive and mixed data gain, read from a file that stands for the volume. */
+/*
+ * Samples: what random, repetitive and mixed data gain, read from a file that stands for the volume; what is marked
+ * meanwhile, on a control device that is none.
+ */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <liburing.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "policy_lib.h"
@@ -52,50 +58,122 @@ static void measures(void **state)
 	assert_int_equal(chosen(&g, 1).codec, CODEC_ZSTD);
 }
 
-static void reads_what_it_was_asked_for(void **state)
+/* ---- a file for the volume, and its control device --------------------------------------- */
+
+#define CONTROL	4711	/* no file of ours has that number */
+
+static struct terrace_range marks[64];
+static uint32_t nr_marks, marked_before_reading;
+static int mark_error;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct terrace_range *range;
+	va_list args;
+
+	va_start(args, request);
+	range = va_arg(args, struct terrace_range *);
+	va_end(args);
+	if (fd != CONTROL) {
+		errno = EBADF;
+		return -1;
+	}
+	assert_int_equal(request, TERRACE_IOC_RANGE);
+	assert_true(nr_marks < 64);
+	marks[nr_marks++] = *range;
+	errno = mark_error;
+	return mark_error ? -1 : 0;
+}
+
+int io_uring_submit(struct io_uring *ring)
+{
+	int (*real)(struct io_uring *) = (int (*)(struct io_uring *))dlsym(RTLD_NEXT, "io_uring_submit");
+
+	marked_before_reading = nr_marks;
+	return real(ring);
+}
+
+static char path[] = "/var/tmp/sampler-XXXXXX";
+static int file;
+
+/* Two samples' worth of blocks: random, repetitive. */
+static int make_file(void **state)
 {
 	static char data[BYTES];
-	char path[] = "/var/tmp/sampler-XXXXXX";
-	int fd = mkstemp(path);
-	struct sampler *s;
-	struct port_gain g[8];
-	uint64_t blocks[PORT_SAMPLE_BLOCKS];
 	struct prng p = { 1 };
-	int got = 0, err;
 
 	(void)state;
-	assert_true(fd >= 0);
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	file = mkstemp(path);
+	if (file < 0)
+		return -1;
 	fill(data, 16, &p);
-	assert_int_equal(pwrite(fd, data, BYTES, 0), BYTES);
+	assert_int_equal(pwrite(file, data, BYTES, 0), BYTES);
 	fill(data, 0, &p);
-	assert_int_equal(pwrite(fd, data, BYTES, BYTES), BYTES);
-	err = sampler_open(&s, path, -1);
+	assert_int_equal(pwrite(file, data, BYTES, BYTES), BYTES);
+	nr_marks = 0;
+	mark_error = 0;
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	close(file);
+	unlink(path);
+	return 0;
+}
+
+/* Without io_uring, or on a file system without O_DIRECT, there is nothing to be seen. */
+static struct sampler *open_or_skip(void)
+{
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC), err;
+	struct sampler *s;
+
+	err = fd < 0 ? -errno : sampler_open(&s, path, CONTROL);
+	if (fd >= 0)
+		close(fd);
 	if (err) {
-		unlink(path);
-		print_message("not here: %s\n", strerror(-err));	/* no io_uring */
+		print_message("not here: %s\n", strerror(-err));
 		skip();
 	}
-	/* Regions 1 and 2: random, repetitive; 3: beyond the end. */
-	for (uint64_t region = 1; region <= 3; region++) {
-		for (uint64_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
-			blocks[i] = (region - 1) * PORT_SAMPLE_BLOCKS + i;
-		err = sampler_ask(s, region, blocks);
-		if (err == -EINVAL) {	/* a file system without O_DIRECT */
-			sampler_close(s);
-			close(fd);
-			unlink(path);
-			skip();
-		}
-		assert_int_equal(err, 0);
-	}
-	for (int tries = 0; got < 3 && tries < 100000; tries++) {
-		int n = sampler_gains(s, &g[got], 8 - (uint32_t)got);
+	return s;
+}
+
+/* The first @most that come; their number. */
+static uint32_t wait_for(struct sampler *s, struct port_gain *g, uint32_t most)
+{
+	uint32_t got = 0;
+
+	for (int tries = 0; got < most && tries < 100000; tries++) {
+		int n = sampler_gains(s, g + got, most - got);
 
 		assert_true(n >= 0);
-		got += n;
+		got += (uint32_t)n;
 		usleep(n ? 0 : 100);
 	}
-	assert_int_equal(got, 3);
+	return got;
+}
+
+static void row(uint64_t *blocks, uint64_t first)
+{
+	for (uint64_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
+		blocks[i] = first + i;
+}
+
+static void reads_what_it_was_asked_for(void **state)
+{
+	struct sampler *s = open_or_skip();
+	struct port_gain g[3];
+	uint64_t blocks[PORT_SAMPLE_BLOCKS];
+
+	(void)state;
+	/* Regions 1 and 2: random, repetitive; 3: beyond the end. */
+	for (uint64_t region = 1; region <= 3; region++) {
+		row(blocks, (region - 1) * PORT_SAMPLE_BLOCKS);
+		assert_int_equal(sampler_ask(s, region, blocks), 0);
+	}
+	assert_int_equal(wait_for(s, g, 3), 3);
 	for (int i = 0; i < 3; i++) {
 		assert_true((g[i].region == 3) == (g[i].error != 0));
 		if (g[i].region == 1)
@@ -106,20 +184,129 @@ static void reads_what_it_was_asked_for(void **state)
 	/* As many as there are places, then busy; closed with reads under way. */
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(sampler_ask(s, 2, blocks), 0);
+	nr_marks = 0;
 	assert_int_equal(sampler_ask(s, 2, blocks), -EBUSY);
+	assert_int_equal(nr_marks, 0);
 	sampler_close(s);
-	close(fd);
+}
+
+static void a_disk_that_has_gone_is_told(void **state)
+{
+	struct sampler *s = open_or_skip();
+	uint64_t blocks[PORT_SAMPLE_BLOCKS];
+
+	(void)state;
 	unlink(path);
-	assert_int_equal(sampler_open(&s, path, -1), 0);
+	row(blocks, 0);
 	assert_int_equal(sampler_ask(s, 2, blocks), -ENOENT);
+	assert_int_equal(nr_marks, 0);
 	sampler_close(s);
+}
+
+/* ---- what is marked -------------------------------------------------------------------------- */
+
+struct run {
+	uint64_t block, nr;
+};
+
+static void assert_marks(const struct run *run, uint32_t nr, uint32_t from, uint32_t what)
+{
+	assert_int_equal(nr_marks, from + nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_int_equal(marks[from + i].block, run[i].block);
+		assert_int_equal(marks[from + i].nr, run[i].nr);
+		assert_int_equal(marks[from + i].what, what);
+		assert_int_equal(marks[from + i].flags, 0);
+	}
+}
+
+/* Asks for the blocks of @run, and sees what is marked until the sample is there. */
+static void sample_runs(const struct run *run, uint32_t nr, struct port_gain *g)
+{
+	struct sampler *s = open_or_skip();
+	uint64_t blocks[PORT_SAMPLE_BLOCKS];
+	uint32_t n = 0;
+	int got = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint64_t b = 0; b < run[i].nr; b++)
+			blocks[n++] = run[i].block + b;
+	assert_int_equal(n, PORT_SAMPLE_BLOCKS);
+	marked_before_reading = 0;
+	assert_int_equal(sampler_ask(s, 1, blocks), 0);
+	assert_marks(run, nr, 0, TERRACE_RANGE_HINT_NOHEAT);
+	assert_int_equal(marked_before_reading, nr);
+	/* They stay until the last of the reads has ended. */
+	for (int tries = 0; !got && tries < 100000; tries++) {
+		assert_int_equal(nr_marks, nr);
+		got = sampler_gains(s, g, 1);
+		usleep(100);
+	}
+	assert_int_equal(got, 1);
+	assert_marks(run, nr, nr, TERRACE_RANGE_CLEAR);
+	sampler_close(s);
+	assert_int_equal(nr_marks, 2 * nr);
+}
+
+/* Sixteen blocks in a row: one range. */
+static void neighbours_are_marked_together(void **state)
+{
+	static const struct run all[] = { { 3, 16 } };
+	struct port_gain g;
+
+	(void)state;
+	sample_runs(all, 1, &g);
+	assert_int_equal(g.error, 0);
+}
+
+/* Of 0 to 31 what is not in the sample is the users': their reads of it count. */
+static void what_lies_between_is_not_marked(void **state)
+{
+	static const struct run parts[] = { { 0, 1 }, { 2, 3 }, { 6, 1 }, { 8, 1 }, { 20, 9 }, { 31, 1 } };
+	struct port_gain g;
+
+	(void)state;
+	sample_runs(parts, 6, &g);
+	assert_int_equal(g.error, 0);
+}
+
+/* No two neighbours: as many ranges as blocks.  Half of them lie beyond the end: the marks go all the same. */
+static void a_read_that_fails_leaves_no_mark(void **state)
+{
+	struct run every_third[PORT_SAMPLE_BLOCKS];
+	struct port_gain g;
+
+	(void)state;
+	for (uint64_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
+		every_third[i] = (struct run){ 8 + 3 * i, 1 };
+	sample_runs(every_third, PORT_SAMPLE_BLOCKS, &g);
+	assert_int_not_equal(g.error, 0);
+}
+
+/* A module without these marks, or without room for more: the blocks look read once, no more. */
+static void without_marks_it_is_read_all_the_same(void **state)
+{
+	static const struct run all[] = { { 16, 16 } };
+	struct port_gain g;
+
+	(void)state;
+	mark_error = ENOSPC;
+	sample_runs(all, 1, &g);
+	assert_int_equal(g.error, 0);
+	assert_true(g.lz4 > 20);
 }
 
 int main(void)
 {
+#define ON_FILE(test)	cmocka_unit_test_setup_teardown(test, make_file, remove_file)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measures),
-		cmocka_unit_test(reads_what_it_was_asked_for),
+		ON_FILE(reads_what_it_was_asked_for),
+		ON_FILE(a_disk_that_has_gone_is_told),
+		ON_FILE(neighbours_are_marked_together),
+		ON_FILE(what_lies_between_is_not_marked),
+		ON_FILE(a_read_that_fails_leaves_no_mark),
+		ON_FILE(without_marks_it_is_read_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
