@@ -238,7 +238,7 @@ static void a_small_ralt_finds_the_hot(void **state)
 	free(mem);
 }
 
-/* ---- what the loop foretells ------------------------------------------------------------------- */
+/* ---- one setting of the loop's -------------------------------------------------------------------- */
 
 static uint32_t number_of(const char *name)
 {
@@ -248,6 +248,76 @@ static uint32_t number_of(const char *name)
 		assert_true(++n < WHATIF_SETTINGS);
 	return n;
 }
+
+/* A sixth of the blocks is read; an LRU is in use. */
+struct foretold {
+	struct tuning tuning;
+	struct whatif w;
+	struct shards ghost;
+	struct prng prng;
+	uint64_t accesses;
+	void *memory;
+};
+
+static void foretold_open(struct foretold *f)
+{
+	const struct whatif_config c = { .heat = HEAT_LRU, .blocks = BLOCKS, .fast_blocks = FAST, .seed = 1 };
+	size_t n;
+
+	memset(f, 0, sizeof(*f));
+	tuning_defaults(&f->tuning);
+	f->tuning.miniature.most_share = 1;
+	n = shards_bytes(&f->tuning.shards);
+	f->memory = malloc(n);
+	assert_int_equal(shards_init(&f->ghost, &f->tuning.shards, BLOCKS, f->memory, n), 0);
+	assert_int_equal(whatif_open(&f->w, &c, &f->tuning), 0);
+}
+
+static void foretold_close(struct foretold *f)
+{
+	whatif_close(&f->w);
+	free(f->memory);
+}
+
+static void foretold_read(struct foretold *f, uint64_t reads)
+{
+	for (uint64_t i = 0; i < reads; i++) {
+		uint64_t block = prng_below(&f->prng, BLOCKS / 6);
+
+		shards_access(&f->ghost, block);
+		whatif_access(&f->w, block, false);
+		if (++f->accesses % 64 == 0)
+			whatif_work(&f->w, &f->ghost, f->accesses, BLOCKS);
+	}
+}
+
+/* Up to nine tenths what is read goes up at first sight; after that room that comes is for what is hot, as in the loop. */
+static void what_was_full_is_not_filled_at_first_sight(void **state)
+{
+	struct foretold f;
+	struct whatif_one *o;
+
+	(void)state;
+	foretold_open(&f);
+	o = &f.w.one[number_of("lru")];
+	foretold_read(&f, 2048);
+	assert_int_equal(o->miniature.up, MINIATURE_ALL);
+	for (int i = 0; i < 400 && o->miniature.up == MINIATURE_ALL; i++)
+		foretold_read(&f, 64);
+	assert_int_equal(o->miniature.up, MINIATURE_HOT);
+	assert_in_range(o->miniature.fast_used, o->miniature.fast_blocks * 9 / 10, o->miniature.fast_blocks);
+	whatif_forget(&f.w, 0, BLOCKS / 12);
+	assert_in_range(o->miniature.fast_used, o->miniature.fast_blocks / 3, o->miniature.fast_blocks / 2);
+	foretold_read(&f, 64);
+	assert_int_equal(o->miniature.up, MINIATURE_HOT);
+	/* Empty as at the beginning. */
+	whatif_forget(&f.w, 0, BLOCKS);
+	foretold_read(&f, 64);
+	assert_int_equal(o->miniature.up, MINIATURE_ALL);
+	foretold_close(&f);
+}
+
+/* ---- what the loop foretells ------------------------------------------------------------------- */
 
 /* Half of them to a 32nd of the blocks, a third to an eighth, scattered: no edge that any fast tier would fit. */
 static void graded(struct sim *s, uint64_t ops)
@@ -334,6 +404,7 @@ int main(void)
 		cmocka_unit_test(room_is_made_and_the_hot_stay),
 		cmocka_unit_test(a_write_takes_a_place_where_there_is_one),
 		cmocka_unit_test(a_small_ralt_finds_the_hot),
+		cmocka_unit_test(what_was_full_is_not_filled_at_first_sight),
 		cmocka_unit_test(other_settings_are_foretold_within_2_points),
 		cmocka_unit_test(discards_and_little_heard_foretell_nothing),
 	};
