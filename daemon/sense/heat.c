@@ -32,12 +32,14 @@ struct heat_sense {
 	uint32_t cpus;
 	struct heat_module module;
 	bool few_slow;		/* a sample of slow reads will do */
+	uint32_t slow;		/* one in so many of them is told */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
 	struct heat_rate rate;
 	struct heat_pace pace;
 	struct timespec turned;
 	/* where the drain under way has come to */
 	uint32_t half, cpu, entry;
+	uint32_t mask;		/* that its tables were filled with */
 	uint32_t fullest, dropped;
 	struct heat_tally tally;
 	/* who is ignored: by the daemon's word; bpf/compacting.bpf.h has others, too */
@@ -142,7 +144,7 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	t->nr = 0;
 }
 
-static void adapt_module(struct heat_sense *h)
+static void adapt_module(struct heat_sense *h, uint32_t mask)
 {
 	struct timespec now;
 	double seconds;
@@ -154,7 +156,7 @@ static void adapt_module(struct heat_sense *h)
 		h->changed = false;
 		return;
 	}
-	if (!heat_rate(&h->rate, (h->tally.told + h->dropped) * (h->pace.mask + 1), seconds))
+	if (!heat_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), seconds))
 		return;
 	h->changed = !h->module.set(h->module.ctx, h->rate.now);
 	if (h->changed)
@@ -168,8 +170,8 @@ static void adapt_slow(struct heat_sense *h)
 {
 	uint32_t wanted = h->few_slow ? h->module.now : 1;
 
-	if (wanted != h->sense.slow_sampling && !h->module.set_slow(h->module.ctx, wanted))
-		h->sense.slow_sampling = wanted;
+	if (wanted != h->slow && !h->module.set_slow(h->module.ctx, wanted))
+		h->slow = wanted;
 }
 
 static void heat_each_slow(struct sense *sense, bool yes)
@@ -205,14 +207,21 @@ static void doubt(struct heat_sense *h)
 	bpf_map_update_elem(h->ignored[1], &zero, &any, BPF_ANY);
 }
 
-/* All tables are read: the other half's turn, at a pace that fits. */
+/*
+ * All tables are read: the other half's turn, at a pace that fits.  What the next drain reads was told at the rates of
+ * until now: these are what it comes with.
+ */
 static void turn(struct heat_sense *h)
 {
-	adapt_module(h);
+	uint32_t mask = h->mask;
+
+	h->mask = h->pace.mask;
+	h->sense.sampling = h->module.now * (h->mask + 1);
+	h->sense.slow_sampling = h->slow;
+	adapt_module(h, mask);
 	adapt_slow(h);
 	doubt(h);
 	heat_adapt(&h->pace, h->fullest, h->dropped);
-	h->sense.sampling = h->module.now * (h->pace.mask + 1);
 	h->fullest = h->dropped = h->cpu = h->entry = 0;
 	h->tally.told = 0;
 	h->bpf->bss->mask = h->pace.mask;
@@ -328,7 +337,7 @@ static void begin_telling(struct heat_sense *h)
 	h->module.now = h->rate.now;
 	h->sense.sampling = h->module.now;
 	h->module.set_slow(h->module.ctx, 1);	/* whoever listened before may have been killed */
-	h->sense.slow_sampling = 1;
+	h->slow = h->sense.slow_sampling = 1;
 	clock_gettime(CLOCK_MONOTONIC, &h->turned);
 }
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The BPF sense of block heat, turn by turn, on a kernel that is none: the module tells one access in so many as it has been
+ * told to, the program puts them into the table whose turn it is.
+ *
+ * Each entry's block says what it stands for, so that it can be held against what the sense says of those that it gives.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "policy_lib.h"
+
+#include "sense/heat.h"
+
+#define STRIDE	((sizeof(struct terrace_heat_table) + 7) & ~(size_t)7)
+
+struct program {	/* heat.bpf.c's variables */
+	uint32_t mask, half;
+};
+
+/* ---- a kernel ------------------------------------------------------------------------ */
+
+static struct program *program;
+static char *tables;
+static int memory;
+static struct timespec now;
+/* the module */
+static uint32_t heat_sample, slow_sample;
+static int heat_error, slow_error;
+static uint32_t heat_calls, slow_calls;
+
+int libbpf_num_possible_cpus(void)
+{
+	return 1;
+}
+
+int bpf_object__load_skeleton(struct bpf_object_skeleton *s)
+{
+	for (int i = 0; i < s->map_cnt; i++)
+		if (!strcmp(s->maps[i].name, "heat.bss"))
+			program = *s->maps[i].mmaped;
+	return 0;
+}
+
+int bpf_object__attach_skeleton(struct bpf_object_skeleton *s)
+{
+	(void)s;
+	return 0;
+}
+
+int bpf_map__fd(const struct bpf_map *map)
+{
+	return strcmp(bpf_map__name(map), "heat") ? -1 : memory;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	(void)clock;
+	*t = now;
+	return 0;
+}
+
+static int set_heat(void *ctx, uint32_t n)
+{
+	(void)ctx;
+	heat_calls++;
+	if (!heat_error)
+		heat_sample = n;
+	return heat_error;
+}
+
+static int set_slow(void *ctx, uint32_t n)
+{
+	(void)ctx;
+	slow_calls++;
+	if (!slow_error)
+		slow_sample = n;
+	return slow_error;
+}
+
+/* @nr different hits, of which the module and the program leave out what they should. */
+static void hits(uint32_t nr)
+{
+	struct terrace_heat_table *t = (void *)(tables + STRIDE * (program->half & 1));
+	uint32_t each = heat_sample * (program->mask + 1);
+
+	for (uint32_t i = 0; i < nr / each && t->nr < TERRACE_HEAT_ENTRIES; i++)
+		t->entry[t->nr++] = (struct terrace_heat_entry){ .block = each, .count = 1, .hits = 1 };
+}
+
+static void slow_reads(uint32_t nr)
+{
+	struct terrace_heat_table *t = (void *)(tables + STRIDE * (program->half & 1));
+
+	for (uint32_t i = 0; i < nr / slow_sample && t->nr < TERRACE_HEAT_ENTRIES; i++)
+		t->entry[t->nr++] = (struct terrace_heat_entry){
+			.block = slow_sample, .count = 1, .kind = 1 | TERRACE_WHERE_SLOW, .hits = 1,
+		};
+}
+
+/* ---- the daemon ------------------------------------------------------------------------ */
+
+struct heard {
+	struct sense *sense;
+	uint32_t sampling, slow;	/* as the sense said before it gave them */
+	uint32_t fast_reads, slow_reads;
+};
+
+static void hear(void *ctx, const struct port_access *a)
+{
+	struct heard *h = ctx;
+
+	if (a->where == PORT_SLOW) {
+		h->slow_reads++;
+		assert_int_equal(a->block, h->slow);
+	} else {
+		h->fast_reads++;
+		assert_int_equal(a->block, h->sampling);
+	}
+}
+
+/* A tenth of a second later. */
+static void tick(struct heard *h)
+{
+	now.tv_nsec += 100000000;
+	if (now.tv_nsec == 1000000000)
+		now = (struct timespec){ .tv_sec = now.tv_sec + 1 };
+	h->sampling = h->sense->sampling;
+	h->slow = h->sense->slow_sampling;
+	assert_true(h->sense->drain(h->sense, 65536, hear, h) >= 0);
+}
+
+static struct heard *open_heat(struct heard *h)
+{
+	const struct heat_module module = {
+		.now = heat_sample, .most = 16, .set = set_heat, .set_slow = set_slow,
+	};
+	char why[200];
+	int err = heat_open(253, 0, &module, &h->sense, why, sizeof(why));
+
+	if (err)
+		fail_msg("%s", why);
+	return h;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memory = memfd_create("tables", MFD_CLOEXEC);
+	if (memory < 0 || ftruncate(memory, 1 << 20))
+		return -1;
+	tables = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	heat_sample = 16;
+	slow_sample = 1;
+	heat_error = slow_error = 0;
+	heat_calls = slow_calls = 0;
+	return tables == MAP_FAILED;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	munmap(tables, 1 << 20);
+	close(memory);
+	return 0;
+}
+
+/* ---- what is said of accesses ------------------------------------------------------------- */
+
+/* Few, very many, few again, in all of which the module's rate and the program's change. */
+static void accesses_come_with_the_rate_they_were_told_at(void **state)
+{
+	struct heard h = { 0 };
+	uint32_t told;
+
+	(void)state;
+	open_heat(&h);
+	for (int i = 0; i < 400; i++) {
+		hits(i < 10 ? 100 : i < 60 ? 60000 : 20);
+		tick(&h);
+		if (i == 59) {
+			assert_int_equal(heat_sample, 16);
+			assert_true(program->mask > 0);
+		}
+	}
+	told = h.fast_reads;
+	assert_true(told > 1000);
+	assert_int_equal(heat_sample, 1);
+	assert_int_equal(program->mask, 0);
+	h.sense->close(h.sense);
+}
+
+/* As many as of hits while a sample will do, then each again; those in between count for what they stand for. */
+static void slow_reads_come_with_the_rate_they_were_told_at(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	open_heat(&h);
+	for (int i = 0; i < 60; i++) {
+		hits(2000);
+		slow_reads(64);
+		tick(&h);
+		h.sense->each_slow(h.sense, i < 20 || i >= 40);
+		if (i == 39)
+			assert_true(slow_sample > 1);
+	}
+	assert_int_equal(slow_sample, 1);
+	assert_int_equal(h.sense->slow_sampling, 1);
+	assert_in_range(h.slow_reads, 64 * 38, 64 * 50);
+	h.sense->close(h.sense);
+}
+
+int main(void)
+{
+#define ON_KERNEL(test)	cmocka_unit_test_setup_teardown(test, begin, end)
+	const struct CMUnitTest tests[] = {
+		ON_KERNEL(accesses_come_with_the_rate_they_were_told_at),
+		ON_KERNEL(slow_reads_come_with_the_rate_they_were_told_at),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
