@@ -49,20 +49,27 @@ struct heat_sense {
 
 /* ---- pure ------------------------------------------------------------------------------- */
 
+static void set_pace(struct heat_pace *pace, uint32_t mask)
+{
+	pace->changed = mask != pace->mask;
+	pace->mask = mask;
+	pace->quiet = 0;
+}
+
 void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
 {
+	if (pace->changed) {
+		pace->changed = false;
+		return;
+	}
 	if (dropped || fullest > HEAT_BUSY) {
-		if (pace->mask < HEAT_MASK_MOST)
-			pace->mask = pace->mask << 1 | 1;
-		pace->quiet = 0;
+		set_pace(pace, pace->mask < HEAT_MASK_MOST ? pace->mask << 1 | 1 : pace->mask);
 		return;
 	}
 	/* Twice as much will fit: not the other way next time. */
 	pace->quiet = fullest < HEAT_BUSY / 4 ? pace->quiet + 1 : 0;
-	if (pace->quiet >= QUIET_DRAINS) {
-		pace->mask >>= 1;
-		pace->quiet = 0;
-	}
+	if (pace->quiet >= QUIET_DRAINS)
+		set_pace(pace, pace->mask >> 1);
 }
 
 bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds)

@@ -48,6 +48,7 @@ int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 struct heat_pace {
 	uint32_t mask;	/* one access in mask + 1 is kept */
 	uint32_t quiet;	/* drains in a row that found the tables nearly empty */
+	bool changed;	/* the tables of the next drain were filled before that */
 };
 
 /* After a drain that found @fullest entries, of what may be left out, in one table. */

@@ -133,10 +133,10 @@ static void tick(struct heard *h)
 	assert_true(h->sense->drain(h->sense, 65536, hear, h) >= 0);
 }
 
-static struct heard *open_heat(struct heard *h)
+static struct heard *open_heat(struct heard *h, uint32_t most)
 {
 	const struct heat_module module = {
-		.now = heat_sample, .most = 16, .set = set_heat, .set_slow = set_slow,
+		.now = heat_sample, .most = most, .set = set_heat, .set_slow = set_slow,
 	};
 	char why[200];
 	int err = heat_open(253, 0, &module, &h->sense, why, sizeof(why));
@@ -177,7 +177,7 @@ static void accesses_come_with_the_rate_they_were_told_at(void **state)
 	uint32_t told;
 
 	(void)state;
-	open_heat(&h);
+	open_heat(&h, 16);
 	for (int i = 0; i < 400; i++) {
 		hits(i < 10 ? 100 : i < 60 ? 60000 : 20);
 		tick(&h);
@@ -199,7 +199,7 @@ static void slow_reads_come_with_the_rate_they_were_told_at(void **state)
 	struct heard h = { 0 };
 
 	(void)state;
-	open_heat(&h);
+	open_heat(&h, 16);
 	for (int i = 0; i < 60; i++) {
 		hits(2000);
 		slow_reads(64);
@@ -214,12 +214,33 @@ static void slow_reads_come_with_the_rate_they_were_told_at(void **state)
 	h.sense->close(h.sense);
 }
 
+/* Tables that are a half too full are filled with half: what was filled before that is known does not halve it again. */
+static void a_flood_is_thinned_no_more_than_it_takes(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	open_heat(&h, 1);
+	for (int i = 0; i < 100; i++) {
+		hits(HEAT_BUSY * 3 / 2);
+		tick(&h);
+	}
+	assert_int_equal(program->mask, 1);
+	for (int i = 0; i < 100; i++) {
+		hits(HEAT_BUSY * 3);
+		tick(&h);
+	}
+	assert_int_equal(program->mask, 3);
+	h.sense->close(h.sense);
+}
+
 int main(void)
 {
 #define ON_KERNEL(test)	cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
 		ON_KERNEL(accesses_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(slow_reads_come_with_the_rate_they_were_told_at),
+		ON_KERNEL(a_flood_is_thinned_no_more_than_it_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
