@@ -67,6 +67,16 @@ static int set_slow_sample(void *port, uint32_t n)
 	return device_set_slow_sample(port, n);
 }
 
+/* Perf has each slow read counted as one: a BPF sense that was killed may have left fewer to be told. */
+static void have_each_slow_read_told(const char *name, struct port *port)
+{
+	int err = device_slow_sample(port) > 1 ? device_set_slow_sample(port, 1) : 0;
+
+	if (err)
+		log_line(LOG_LEVEL_WARNING, name, "the kernel tells of one in %u reads of slow tiers, and cannot be told otherwise: %s",
+			 device_slow_sample(port), strerror(-err));
+}
+
 /* The best that works of those allowed; what does not is told once, with what is used instead. */
 static int open_sense(const char *name, const struct settings *settings, struct port *port,
 		      struct sense **sense, char *why, size_t bytes)
@@ -74,7 +84,8 @@ static int open_sense(const char *name, const struct settings *settings, struct 
 	unsigned int major = device_major(port), minor = device_minor(port);
 	enum sense_kind kind = settings->sense;
 	const struct heat_module module = {
-		.now = device_heat_sample(port), .most = settings->heat_sample, .set = set_heat_sample, .set_slow = set_slow_sample, .ctx = port,
+		.now = device_heat_sample(port), .most = settings->heat_sample, .set = set_heat_sample,
+		.slow_now = device_slow_sample(port), .set_slow = set_slow_sample, .ctx = port,
 	};
 	int err = -ENOENT;
 
@@ -85,8 +96,10 @@ static int open_sense(const char *name, const struct settings *settings, struct 
 		if (err && kind == SENSE_AUTO)
 			log_line(LOG_LEVEL_NOTICE, name, "%s: blocks are sensed through perf instead", why);
 	}
-	if (err && (kind == SENSE_AUTO || kind == SENSE_ACCESS))
+	if (err && (kind == SENSE_AUTO || kind == SENSE_ACCESS)) {
+		have_each_slow_read_told(name, port);
 		err = trace_open(TRACE_ACCESS, major, minor, device_heat_sample(port), sense, why, bytes);
+	}
 	if (err && (kind == SENSE_AUTO || kind == SENSE_BLOCK))
 		err = trace_open(TRACE_BLOCK, major, minor, settings->sampling, sense, why, bytes);
 	return err;

@@ -149,6 +149,7 @@ struct sense {
 	bool slow_always;	/* ... but every slow read ... */
 	uint32_t slow_sampling;	/* ... or one in so many of them; 0: as 1 */
 	void (*each_slow)(struct sense *sense, bool yes);	/* says which; NULL: cannot be changed */
+	int set_error;		/* why the kernel tells as many as before, not as it was last told to: 0 or -errno */
 	uint64_t lost;		/* accesses that came faster than they were drained */
 	struct sense_counts counts;
 };

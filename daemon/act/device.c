@@ -630,6 +630,13 @@ uint32_t device_heat_sample(struct port *port)
 	return number(device_of(port), "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
 }
 
+uint32_t device_slow_sample(struct port *port)
+{
+	uint64_t n;
+
+	return number(device_of(port), "tune/slow_sample", &n) ? 0 : (uint32_t)n;
+}
+
 static int set_tune(struct port *port, const char *name, uint32_t n)
 {
 	char path[160], text[16];

@@ -20,6 +20,7 @@ unsigned int device_minor(const struct port *port);
 uint32_t device_heat_sample(struct port *port);
 int device_set_heat_sample(struct port *port, uint32_t n);
 /* The same of reads that a slow tier serves. */
+uint32_t device_slow_sample(struct port *port);	/* 0: the module tells each */
 int device_set_slow_sample(struct port *port, uint32_t n);
 
 /* Pins or hints a range: enum terrace_range_what. */

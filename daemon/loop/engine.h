@@ -271,6 +271,7 @@ struct engine {
 
 	bool claimed;
 	int claim_error;		/* as last told */
+	int set_error;			/* likewise: the sense's */
 	struct order order[ENGINE_ORDERS];
 	uint32_t under_way;
 	uint64_t cookies;

@@ -179,6 +179,21 @@ static void hear_one(void *ctx, const struct port_access *a)
 		hear_block(e, a, block);
 }
 
+/* Once, not with each attempt. */
+static void tell_set_error(struct engine *e)
+{
+	int err = e->port->sense ? e->port->sense->set_error : 0;
+
+	if (err == e->set_error)
+		return;
+	e->set_error = err;
+	if (err)
+		engine_log(e, ENGINE_WARNING, "how many accesses the kernel tells of cannot be set (%s): they are counted as it tells them, and it is tried again",
+			   strerror(-err));
+	else
+		engine_log(e, ENGINE_NOTICE, "how many accesses the kernel tells of can be set again");
+}
+
 int hear(struct engine *e)
 {
 	uint64_t errors = e->warmth.errors;
@@ -188,6 +203,7 @@ int hear(struct engine *e)
 		return 0;
 	e->cold_looks = LOOKS_MOST;
 	got = e->port->ops->drain(e->port, DRAIN_MOST, hear_one, e);
+	tell_set_error(e);
 	forget(e);
 	if (e->warmth.errors != errors && !errors)
 		engine_log(e, ENGINE_WARNING, "the heat store cannot be written (error %d): heat of a restart may be lost, moves go on",

@@ -34,6 +34,7 @@ struct heat_sense {
 	bool few_slow;		/* a sample of slow reads will do */
 	uint32_t slow;		/* one in so many of them is told */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
+	int error[2];		/* why the module tells as before: of hits, slow reads */
 	struct heat_rate rate;
 	struct heat_pace pace;
 	struct timespec turned;
@@ -151,6 +152,18 @@ static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 	t->nr = 0;
 }
 
+enum { HITS, SLOW };
+
+/* Has the module tell one in @n of them, if it can be told. */
+static bool set_rate(struct heat_sense *h, int whose, uint32_t n)
+{
+	const struct heat_module *m = &h->module;
+
+	h->error[whose] = (whose == SLOW ? m->set_slow : m->set)(m->ctx, n);
+	h->sense.set_error = h->error[HITS] ? h->error[HITS] : h->error[SLOW];
+	return !h->error[whose];
+}
+
 static void adapt_module(struct heat_sense *h, uint32_t mask)
 {
 	struct timespec now;
@@ -165,7 +178,7 @@ static void adapt_module(struct heat_sense *h, uint32_t mask)
 	}
 	if (!heat_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), seconds))
 		return;
-	h->changed = !h->module.set(h->module.ctx, h->rate.now);
+	h->changed = set_rate(h, HITS, h->rate.now);
 	if (h->changed)
 		h->module.now = h->rate.now;
 	else
@@ -177,7 +190,7 @@ static void adapt_slow(struct heat_sense *h)
 {
 	uint32_t wanted = h->few_slow ? h->module.now : 1;
 
-	if (wanted != h->slow && !h->module.set_slow(h->module.ctx, wanted))
+	if (h->module.slow_now && wanted != h->slow && set_rate(h, SLOW, wanted))
 		h->slow = wanted;
 }
 
@@ -284,8 +297,9 @@ static void heat_close(struct sense *sense)
 	heat__destroy(h->bpf);
 	/* For whoever listens next. */
 	if (h->opened) {
-		h->module.set(h->module.ctx, h->module.most);
-		h->module.set_slow(h->module.ctx, 1);
+		set_rate(h, HITS, h->module.most);
+		if (h->module.slow_now)
+			set_rate(h, SLOW, 1);
 	}
 	free(h);
 }
@@ -334,17 +348,17 @@ static int map_tables(struct heat_sense *h)
 	return -errno;
 }
 
-/* Of each hit, until there are many. */
+/* Of each hit, until there are many; of each slow read: whoever listened before may have been killed. */
 static void begin_telling(struct heat_sense *h)
 {
 	h->opened = true;
 	h->rate = (struct heat_rate){ .now = 1, .most = h->module.most };
-	if (h->module.set(h->module.ctx, 1))
+	if (!set_rate(h, HITS, 1))
 		h->rate.now = h->module.now;
 	h->module.now = h->rate.now;
 	h->sense.sampling = h->module.now;
-	h->module.set_slow(h->module.ctx, 1);	/* whoever listened before may have been killed */
-	h->slow = h->sense.slow_sampling = 1;
+	h->slow = h->module.slow_now && !set_rate(h, SLOW, 1) ? h->module.slow_now : 1;
+	h->sense.slow_sampling = h->slow;
 	clock_gettime(CLOCK_MONOTONIC, &h->turned);
 }
 

@@ -29,7 +29,8 @@ struct heat_module {
 	uint32_t now;		/* it tells one hit in so many ... */
 	uint32_t most;		/* ... and may be told to, up to this */
 	heat_set_fn set;
-	heat_set_fn set_slow;	/* the same for reads that a slow tier serves */
+	uint32_t slow_now;	/* the same for reads that a slow tier serves; 0: an older one, that tells each */
+	heat_set_fn set_slow;
 	void *ctx;
 };
 

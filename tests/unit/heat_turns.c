@@ -136,7 +136,7 @@ static void tick(struct heard *h)
 static struct heard *open_heat(struct heard *h, uint32_t most)
 {
 	const struct heat_module module = {
-		.now = heat_sample, .most = most, .set = set_heat, .set_slow = set_slow,
+		.now = heat_sample, .most = most, .set = set_heat, .slow_now = slow_sample, .set_slow = set_slow,
 	};
 	char why[200];
 	int err = heat_open(253, 0, &module, &h->sense, why, sizeof(why));
@@ -234,6 +234,81 @@ static void a_flood_is_thinned_no_more_than_it_takes(void **state)
 	h.sense->close(h.sense);
 }
 
+/* A predecessor was killed while a sample of slow reads did, and the module's rates cannot be set: they are what counts. */
+static void what_the_module_refuses_counts_as_it_is(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	heat_sample = 4;
+	slow_sample = 8;
+	heat_error = slow_error = -EACCES;
+	open_heat(&h, 16);
+	assert_int_equal(h.sense->set_error, -EACCES);
+	for (int i = 0; i < 60; i++) {
+		hits(i < 50 ? 3000 : 100);
+		slow_reads(64);
+		tick(&h);
+	}
+	assert_int_equal(heat_sample, 4);
+	assert_int_equal(slow_sample, 8);
+	assert_in_range(h.slow_reads, 8 * 55, 8 * 60);
+	assert_int_equal(h.sense->set_error, -EACCES);
+	/* One of them is not all. */
+	slow_error = 0;
+	tick(&h);
+	assert_int_equal(slow_sample, 1);
+	assert_int_equal(h.sense->set_error, -EACCES);
+	heat_error = 0;
+	for (int i = 0; i < 60; i++) {
+		hits(3000);
+		slow_reads(64);
+		tick(&h);
+	}
+	assert_int_equal(heat_sample, 8);	/* of 30,000 hits a second */
+	assert_int_equal(h.sense->set_error, 0);
+	h.sense->close(h.sense);
+}
+
+static void a_module_that_tells_each_slow_read_is_not_asked_for_fewer(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	slow_sample = 0;
+	slow_error = -ENOENT;
+	open_heat(&h, 16);
+	slow_sample = 1;
+	h.sense->each_slow(h.sense, false);
+	for (int i = 0; i < 60; i++) {
+		hits(3000);
+		slow_reads(64);
+		tick(&h);
+	}
+	assert_int_equal(slow_calls, 0);
+	assert_int_equal(h.sense->set_error, 0);
+	h.sense->close(h.sense);
+	assert_int_equal(slow_calls, 0);
+}
+
+static void whoever_listens_next_finds_what_was_configured(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	open_heat(&h, 5);
+	assert_int_equal(heat_sample, 1);
+	h.sense->each_slow(h.sense, false);
+	for (int i = 0; i < 20; i++) {
+		hits(3000);
+		tick(&h);
+	}
+	assert_int_equal(slow_sample, 5);
+	h.sense->close(h.sense);
+	assert_int_equal(heat_sample, 5);
+	assert_int_equal(slow_sample, 1);
+}
+
 int main(void)
 {
 #define ON_KERNEL(test)	cmocka_unit_test_setup_teardown(test, begin, end)
@@ -241,6 +316,9 @@ int main(void)
 		ON_KERNEL(accesses_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(slow_reads_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(a_flood_is_thinned_no_more_than_it_takes),
+		ON_KERNEL(what_the_module_refuses_counts_as_it_is),
+		ON_KERNEL(a_module_that_tells_each_slow_read_is_not_asked_for_fewer),
+		ON_KERNEL(whoever_listens_next_finds_what_was_configured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

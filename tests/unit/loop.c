@@ -588,6 +588,26 @@ static void room_is_made_where_all_is_hot(void **state)
 	sim_remove(s);
 }
 
+/* Told when it begins and when it ends, however often it is tried meanwhile. */
+static void a_rate_that_cannot_be_set_is_told_once(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->port.sense = &s->sense;
+	sim_open(s);
+	quiet(s, 10);
+	assert_int_equal(times(s->log, "how many accesses the kernel tells of"), 0);
+	s->sense.set_error = -EACCES;
+	quiet(s, 10);
+	assert_int_equal(times(s->log, "how many accesses the kernel tells of cannot be set (Permission denied)"), 1);
+	s->sense.set_error = 0;
+	quiet(s, 10);
+	assert_int_equal(times(s->log, "how many accesses the kernel tells of can be set again"), 1);
+	assert_int_equal(times(s->log, "how many accesses the kernel tells of"), 2);
+	sim_remove(s);
+}
+
 /* What is filled by score leaves room below the low mark, whatever `fill` says. */
 static void filling_stays_below_the_marks(void **state)
 {
@@ -630,6 +650,7 @@ int main(void)
 		cmocka_unit_test(every_source_and_rule_works),
 		cmocka_unit_test(room_is_made_where_all_is_hot),
 		cmocka_unit_test(filling_stays_below_the_marks),
+		cmocka_unit_test(a_rate_that_cannot_be_set_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

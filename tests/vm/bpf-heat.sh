@@ -171,6 +171,7 @@ stop
 # ---- without BPF: one line, and perf ----
 check_eq "heat_sample, with nobody to set it" "$(cat /sys/fs/terrace/*/tune/heat_sample)" 16
 vol_message set heat_sample=1
+vol_message set slow_sample=8	# as a terraced that was killed under a uniform load left it
 echo -1 > /proc/sys/kernel/perf_event_paranoid
 config 50 auto
 sense_by setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin
@@ -179,6 +180,9 @@ check_eq "lines about it" "$(grep -c 'vol: the kernel refuses BPF programs: .*: 
 logged "vol: driving.*sensed by access" || { cat $LOG; die "no fallback"; }
 dd if="$VOL" of=/dev/null bs=4k skip=8000 count=100 iflag=direct status=none
 until_ "100 fast reads" is accesses 100
+check_eq "slow_sample" "$(cat /sys/fs/terrace/*/tune/slow_sample)" 1
+dd if="$VOL" of=/dev/null bs=4k skip=100 count=50 iflag=direct status=none
+until_ "50 slow reads" is slow_reads 50
 stop
 config 50 bpf
 sense_by setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin
