@@ -668,6 +668,38 @@ static void no_room_for_merges_drops_accesses(void **state)
 	bench_exit(&b);
 }
 
+/*
+ * How often limits and thresholds are looked at: after a quarter of D_hs (7 % of the fast tier), on tiers beyond 14 GiB with
+ * each buffer.  What has come to fill the tier since is hot from the next look on.
+ */
+static void limits_are_tuned_with_each_buffer_at_least(void **state)
+{
+	static const struct {
+		uint64_t fast_blocks;
+		uint32_t buffer, pause;
+	} of[] = {
+		{ 20000, 65536, 350 }, { 3600000, 65536, 63000 }, { 100000000, 65536, 65536 }, { 100000000, 1024, 1024 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+		struct bench b;
+
+		bench_init(&b, of[k].fast_blocks);
+		b.config.tunables.buffer_records = of[k].buffer;
+		b.config.tunables.fill_score = 0.5;
+		bench_open(&b);
+		touch(&b, 1000);	/* the first look, at nothing */
+		ralt_fill(b.r, 0.85);
+		for (uint32_t i = 1; i < of[k].pause; i++)
+			touch(&b, i % 64);
+		assert_false(ralt_is_hot(b.r, 1000));
+		touch(&b, 0);
+		assert_true(ralt_is_hot(b.r, 1000));
+		bench_exit(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -682,6 +714,7 @@ int main(void)
 		cmocka_unit_test(work_makes_room_for_discards),
 		cmocka_unit_test(ticks_of_another_length_do_not_bend_time),
 		cmocka_unit_test(disk_is_bounded),
+		cmocka_unit_test(limits_are_tuned_with_each_buffer_at_least),
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
 		cmocka_unit_test(quartiles_ascend),
