@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is said of a table's blocks when it is known where they lie: its end stays fast, and nothing else of it. */
+#include "sim_lib.h"
+
+#include "act/device.h"
+#include "follow.h"
+#include "sense/watch.h"
+
+#define BLOCKS	(64 * 1024)
+#define MB	(1024 * 1024ull)
+
+/* The kernel and the files, as far as they are needed here. */
+static struct watch_tell tell;
+
+int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint32_t profiles, const struct watch_tell *t,
+	       struct watch **out, char *why, size_t bytes)
+{
+	(void)major;
+	(void)minor;
+	(void)ignored;
+	(void)profiles;
+	(void)why;
+	(void)bytes;
+	tell = *t;
+	*out = (struct watch *)&tell;
+	return 0;
+}
+
+void watch_profiles(struct watch *w, uint32_t profiles)
+{
+	(void)w;
+	(void)profiles;
+}
+
+void watch_mark(struct watch *w, bool yes)
+{
+	(void)w;
+	(void)yes;
+}
+
+void watch_tick(struct watch *w, bool look, bool logs)
+{
+	(void)w;
+	(void)look;
+	(void)logs;
+}
+
+const struct watch_counts *watch_counts(struct watch *w)
+{
+	static const struct watch_counts none;
+
+	(void)w;
+	return &none;
+}
+
+void watch_close(struct watch *w)
+{
+	(void)w;
+}
+
+int device_marker(struct port *port)
+{
+	(void)port;
+	return -1;
+}
+
+int device_mark(int fd, uint32_t what, uint64_t block, uint64_t nr)
+{
+	(void)fd;
+	(void)what;
+	(void)block;
+	(void)nr;
+	return 0;
+}
+
+int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
+{
+	(void)port;
+	(void)what;
+	(void)block;
+	(void)nr;
+	return 0;
+}
+
+void device_ignore(struct port *port, uint32_t thread, bool yes)
+{
+	(void)port;
+	(void)thread;
+	(void)yes;
+}
+
+static struct sim *s;
+static struct follow *follow;
+
+static int setup(void **state)
+{
+	static struct config c;
+
+	(void)state;
+	config_defaults(&c);
+	c.policy.pin_tails = true;
+	c.policy.tail_share = 1.0 / 16;
+	s = sim_create(BLOCKS, BLOCKS / 8);
+	s->c.pin_share = 0.5;
+	sim_open(s);
+	follow = follow_open("vol", &c.policy, &s->port, 253, 7);
+	assert_non_null(follow);
+	follow_tick(follow, &s->e);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	follow_close(follow);
+	sim_remove(s);
+	return 0;
+}
+
+static void placed(uint64_t size, enum file_pins pins, const struct extent *extents, uint32_t nr)
+{
+	const struct file file = { .id = { .inode = 1, .generation = 1, .dev = 7 }, .size = size, .kind = FILE_TABLE, .pins = pins };
+
+	tell.placed(tell.ctx, &file, extents, nr);
+}
+
+/* Blocks [@first, @end) are kept, and no others. */
+static void kept(uint64_t first, uint64_t end)
+{
+	for (uint64_t b = 0; b < BLOCKS; b++)
+		assert_int_equal(tails_have(s->e.tails, b), b >= first && b < end);
+	engine_unpin(&s->e, 0, BLOCKS);
+}
+
+/* 2 MiB in one piece, with as much again allocated ahead of its end. */
+static void the_end_of_a_table_is_kept(void **state)
+{
+	const struct extent ahead = { .block = 1000, .nr = 1024 };
+
+	(void)state;
+	placed(2 * MB, FILE_PINS_END, &ahead, 1);
+	kept(1000 + 512 - 32, 1000 + 512);
+	/* its last block is not full */
+	placed(2 * MB - 100, FILE_PINS_END, &ahead, 1);
+	kept(1000 + 512 - 33, 1000 + 512);
+}
+
+/* Its pieces lie in another order than in the file: the end begins within one, and goes on in another. */
+static void the_end_is_found_in_pieces(void **state)
+{
+	const struct extent piece[] = {
+		{ .block = 9000, .nr = 400, .offset = 0 }, { .block = 5000, .nr = 92, .offset = 400 * 4096 },
+		{ .block = 7000, .nr = 20, .offset = 492 * 4096 },
+	};
+
+	(void)state;
+	placed(2 * MB, FILE_PINS_END, piece, 3);
+	for (uint64_t b = 0; b < BLOCKS; b++)
+		assert_int_equal(tails_have(s->e.tails, b), (b >= 5080 && b < 5092) || (b >= 7000 && b < 7020));
+}
+
+/* An index in a file of its own is kept as a whole; data that have theirs elsewhere not at all. */
+static void all_or_nothing_is_kept_by_name(void **state)
+{
+	const struct extent whole = { .block = 1000, .nr = 512 };
+
+	(void)state;
+	placed(2 * MB, FILE_PINS_ALL, &whole, 1);
+	kept(1000, 1512);
+	placed(2 * MB, FILE_PINS_NOTHING, &whole, 1);
+	kept(0, 0);
+}
+
+/* What is dead is let go, be it known for certain that all of it was its own or not. */
+static void what_is_dead_is_let_go(void **state)
+{
+	const struct file_id id = { .inode = 1, .generation = 1, .dev = 7 };
+	const struct extent whole = { .block = 1000, .nr = 512 };
+
+	(void)state;
+	for (int sure = 0; sure <= 1; sure++) {
+		placed(2 * MB, FILE_PINS_END, &whole, 1);
+		assert_int_equal(s->e.tails->blocks, 32);
+		tell.dead(tell.ctx, "/", &id, &whole, 1, sure);
+		kept(0, 0);
+		/* dead for certain, or perhaps another's by now */
+		assert_int_equal(tails_have(s->e.dead, 1000) && tails_have(s->e.dead, 1511), sure);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_end_of_a_table_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_end_is_found_in_pieces, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_or_nothing_is_kept_by_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_dead_is_let_go, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
