@@ -19,8 +19,8 @@ BLOCKS=$((BLOCKS / 8))
 make_fs ext4
 mount "$VOL" $M
 mkdir $M/db
-# what is told at once, of each of two inputs, in blocks of the output; tables.py reads half of that ahead
-STEP=$((2 * 128 / 4))
+# what tables.py reads ahead of each of two inputs, in blocks of the output
+STEP=$((2 * 64 / 4))
 follows 'evaluate = yes' 'heat = clock'
 follow
 
