@@ -12,20 +12,21 @@ cd "$OUT/tree" || exit
 echo 'policy: made up => it is made up' > tests/bench/analysis
 PAGE=Documentation/benchmarks/README.md
 
-# ran NAME STATUS: what tests/bench/run leaves of it; its rows from standard input
+# ran NAME[/PART] STATUS: what tests/bench/run leaves of it; its rows from standard input
 ran() {
 	mkdir -p "build/bench/$1"
 	cat > "build/bench/$1/bars.csv"
 	echo "$2" > "build/bench/$1/status"
-	echo "TERRACE_BENCH_ENV=\"VOLUME_MB=256\" tests/bench/run $1" > "build/bench/$1/command"
+	echo "TERRACE_BENCH_ENV=\"VOLUME_MB=256\" tests/bench/run ${1/\//:}" > "build/bench/$1/command"
 	echo 1234567 > "build/bench/$1/source"
 	echo "[    0.000000] Linux version 6.1.0-1-amd64 (x)" > "build/bench/$1/kernel.log"
-	printf '# fast: 256 MiB on the fast drive alone\n%s: 1 of 2 bars missed\n' "$1" > "build/bench/$1/output"
+	printf '# fast: 256 MiB on the fast drive alone\n%s: 1 of 2 bars missed\n' "${1%%/*}" > "build/bench/$1/output"
+	[[ $1 != */* ]] || tests/bench/run -n "${1%%/*}" > /dev/null || true	# its parts together
 }
 has() { grep -qE -e "$1" $PAGE || { cat $PAGE; die "the page has no line like '$1'"; }; }
 has_not() { ! grep -qE -e "$1" $PAGE || die "the page has a line like '$1'"; }
 
-ran tier-nvme-hdd 1 <<'TEXT'
+ran tier-nvme-hdd/zipf-read 1 <<'TEXT'
 tier-nvme-hdd,zipf-read; bcache; iops,500,a second,,,
 tier-nvme-hdd,zipf-read; bcache; p99,9000,us,,,
 tier-nvme-hdd,zipf-read; terrace; iops,700,a second,,,
@@ -41,18 +42,18 @@ policy,zipf-mixed; rule-oldest; iops,1009,a second,,,
 policy,zipf-mixed; rule-oldest; slow_reads,100,o/oo,,,
 policy,made up,3,o/oo,<=,2,MISSED
 TEXT
-ran db 1 <<'TEXT'
+ran db/rocksdb-xfs 1 <<'TEXT'
 db,rocksdb on xfs: C; slow; rate,100,a second,,,
 db,rocksdb on xfs: C; fast; rate,1100,a second,,,
 db,rocksdb on xfs: C; terrace; rate,600,a second,,,
 db,rocksdb on xfs: C: terrace; of the slow drive alone,900,o/oo,>=,1000,MISSED
 TEXT
-printf '%s\n' 'zipf-read; bcache; iops,500,503' 'zipf-read; terrace; iops,700,720' > build/bench/tier-nvme-hdd/again.csv
+printf '%s\n' 'zipf-read; bcache; iops,500,503' 'zipf-read; terrace; iops,700,720' > build/bench/tier-nvme-hdd/zipf-read/again.csv
 
 expect 0 'README.md' tests/bench/page
 has '^\| tier-nvme-hdd \| zipf-read: terrace; of the best static placement \| 800 o/oo \| >= 950 \| not analysed yet \|$'
 has '^\| zipf-read: made up \| 7 o/oo \| >= 5 \| met \|$'
-has '^    TERRACE_BENCH_ENV="VOLUME_MB=256" tests/bench/run tier-nvme-hdd$'
+has '^    TERRACE_BENCH_ENV="VOLUME_MB=256" tests/bench/run tier-nvme-hdd:zipf-read$'
 has '^Kernel 6.1.0-1-amd64, source 1234567, vtime mode'
 has '^\| bcache \| 500 \| 9000 \|$'
 has '^\| cache-32 \| not run \|'
@@ -70,16 +71,14 @@ has_not 'bcache; iops \| 500 \| 503'
 has '^- \*\*optane\*\*: .*read_lat_ns'
 
 # a script that was stopped says so, and its rows stay
-echo 124 > build/bench/tier-nvme-hdd/status
-: > build/bench/tier-nvme-hdd/output
+echo 124 > build/bench/tier-nvme-hdd/zipf-read/status
+: > build/bench/tier-nvme-hdd/zipf-read/output
 expect 0 'README.md' tests/bench/page
 has 'ended early with status 124'
 has '^\| bcache \| 500 \| 9000 \|$'
 # of a script in parts: each that was stopped, and those that were not run
-mkdir -p build/bench/db/{rocksdb-xfs,sqlite-ext4}
-echo 0 > build/bench/db/rocksdb-xfs/status
-echo 124 > build/bench/db/sqlite-ext4/status
-echo 'db: 1 of 2 bars missed' > build/bench/db/rocksdb-xfs/output
+ran db/sqlite-ext4 124 < /dev/null
+: > build/bench/db/sqlite-ext4/output
 expect 0 'README.md' tests/bench/page
 has '^\| \[db\].*sqlite-ext4 ended early with status 124.*not run: rocksdb-ext4, sqlite-xfs, postgres-xfs, postgres-ext4'
 has_not 'rocksdb-xfs ended early'
@@ -94,4 +93,47 @@ TEXT
 expect 0 'README.md' tests/bench/page
 has '1234'
 has_not 'IOPS 1000 → 900'
+
+# a page of several sessions: what each part left stays, with its picture and its warm-up, until that part is run anew
+rm -r build/bench
+ran db/sqlite-ext4 0 <<'TEXT'
+db,sqlite on ext4: C; slow; rate,21,a second,,,
+TEXT
+mkdir -p build/bench/db
+echo '<svg' > build/bench/db/sqlite-ext4.svg
+ran tier-nvme-hdd/zipf-mixed 0 <<'TEXT'
+tier-nvme-hdd,zipf-mixed; bcache; iops,77,a second,,,
+TEXT
+printf '%s\n' load,system,pass,iops zipf-mixed,bcache,1,31 > build/bench/tier-nvme-hdd/zipf-mixed/warm.csv
+expect 0 'README.md' tests/bench/page
+rm -r build/bench
+ran db/postgres-xfs 0 <<'TEXT'
+db,postgres on xfs: select; slow; rate,34,a second,,,
+TEXT
+echo 89abcde > build/bench/db/postgres-xfs/source
+ran tier-nvme-hdd/hotspot-read 0 <<'TEXT'
+tier-nvme-hdd,hotspot-read; bcache; iops,78,a second,,,
+TEXT
+expect 0 'README.md' tests/bench/page
+has '^\| rocksdb on xfs: C \|'
+has '^\| terrace \| 600 \| 500 \|$'
+has '^\| slow \| 21 \|$'
+has '^\| slow \| 34 \|$'
+has 'tests/bench/run db:rocksdb-xfs$'
+has 'tests/bench/run db:postgres-xfs$'
+has '^- rocksdb-xfs, sqlite-ext4: Kernel .*source 1234567'
+has '^- postgres-xfs: Kernel .*source 89abcde'
+has '^!\[db-sqlite-ext4\]'
+[ -e Documentation/benchmarks/db-sqlite-ext4.svg ] || die "the picture of a part that was not run anew is gone"
+grep -q zipf-mixed,bcache,1,31 Documentation/benchmarks/tier-nvme-hdd.json || die "the warm-up of a part that was not run anew is gone"
+has '^\| zipf-read: made up \|'
+ran db/sqlite-ext4 0 <<'TEXT'
+db,sqlite on ext4: C; slow; rate,22,a second,,,
+TEXT
+expect 0 'README.md' tests/bench/page
+has '^\| slow \| 22 \|$'
+has_not '^\| slow \| 21 \|$'
+has '^\| slow \| 34 \|$'
+has_not 'db-sqlite-ext4.svg'
+
 echo "ok: the page says what there is, and what is not"
