@@ -89,6 +89,14 @@ keep() {	# ROW: at once, or what is stopped would have measured nothing
 	[ -z "${P999:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p999" "$P999" us "" "" ""
 	[ -z "${SLOW_READS:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; slow_per_op" "$SLOW_READS" o/oo "" "" ""
 	[ "$s" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$db-$fs-$1.json"; }
+	[[ $s != terrace && $s != slow ]] || bar_of_slow "$1"
+}
+
+# Never below the slow drive alone: said when both are known. What the papers show, they show on other hardware: no bar.
+bar_of_slow() {	# ROW
+	local ours=${GOT[$db-$fs-terrace-$1]:-} slow=${GOT[$db-$fs-slow-$1]:-}
+	if [ -z "$ours" ] || [ -z "$slow" ]; then return; fi
+	bar "$db on $fs: $1: terrace, of the slow drive alone" $((ours * 1000 / slow)) o/oo -1000
 }
 
 # seed_of ROW: the same for all systems
@@ -198,16 +206,6 @@ table() {	# DB FS
 	done
 }
 
-# Never below the slow drive alone. What the papers show, they show on other hardware: no bar.
-bars() {	# DB FS
-	local db=$1 fs=$2 row ours slow
-	for row in $("${db}_rows"); do
-		ours=${GOT[$db-$fs-terrace-$row]:-} slow=${GOT[$db-$fs-slow-$row]:-}
-		if [ -z "$ours" ] || [ -z "$slow" ]; then continue; fi
-		bar "$db on $fs: $row: terrace, of the slow drive alone" $((ours * 1000 / slow)) o/oo -1000
-	done
-}
-
 modprobe -a xfs ext4
 echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; before the first of the same keys $WARM operations to warm up, $OPS of each row"
 for db in ${DBS//,/ }; do
@@ -221,7 +219,6 @@ for db in ${DBS//,/ }; do
 		done
 		echo "# $db on $fs: $("${db}_settings")"
 		table "$db" "$fs"
-		bars "$db" "$fs"
 	done
 done
 bars_end
