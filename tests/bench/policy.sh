@@ -68,3 +68,4 @@ for LOAD in ${LOADS//,/ }; do
 		done
 	done <<< "$variants"
 done
+bars_end

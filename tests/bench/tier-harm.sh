@@ -13,8 +13,9 @@ LOADS=${LOADS:-uniform-read uniform-mixed uniform-write zipf-read zipf-mixed hot
 
 for load in ${LOADS//,/ }; do
 	tier_table "$load"
+	if [ -z "$(got janitor iops)" ] || [ -z "$(got frozen iops)" ] || [ -z "$(got terrace iops)" ]; then continue; fi
 	best=$(got janitor iops)
-	[ "${best:-0}" -ge "$(got frozen iops)" ] || best=$(got frozen iops)
-	[ -z "$(got terrace iops)" ] || bar "$load: terrace, of the better of the two" $(($(got terrace iops) * 1000 / best)) o/oo -980
+	[ "$best" -ge "$(got frozen iops)" ] || best=$(got frozen iops)
+	bar "$load: terrace, of the better of the two" $(($(got terrace iops) * 1000 / best)) o/oo -980
 done
 bars_end

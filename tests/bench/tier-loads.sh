@@ -30,7 +30,7 @@ for load in ${LOADS//,/ }; do
 	burst)		tail_beside fast p99 ;;
 	discard)	tail_beside slow p99 ;;
 	fsync)		beside fast 900 ;;
-	sizes)		[ "$(best_peer)" = 0 ] || bar "$load: terrace, of the best peer" $(($(got terrace iops) * 1000 / $(best_peer))) o/oo -1000 ;;
+	sizes)		[ "$(best_peer)" = 0 ] || of_peers "$load: terrace, of the best of the peers" $(($(got terrace iops) * 1000 / $(best_peer))) -1000 ;;
 	esac
 done
 bars_end

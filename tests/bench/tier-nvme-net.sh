@@ -13,6 +13,6 @@ for load in ${LOADS//,/ }; do
 	tier_table "$load"
 	[ "$(got terrace iops)" ] || continue
 	[ -z "$(got ideal iops)" ] || bar "$load: terrace, of the best static placement" $(($(got terrace iops) * 1000 / $(got ideal iops))) o/oo -950
-	[ "$(best_peer)" = 0 ] || figure "$load: terrace, of the best peer" $(($(got terrace iops) * 1000 / $(best_peer))) o/oo
+	[ "$(best_peer)" = 0 ] || figure "$load: terrace, of the best of $(the_peers)" $(($(got terrace iops) * 1000 / $(best_peer))) o/oo
 done
 bars_end

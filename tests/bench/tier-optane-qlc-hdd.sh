@@ -12,6 +12,6 @@ LOADS=${LOADS:-zipf-read hotspot-read zipf-mixed hotspot-mixed}
 for load in ${LOADS//,/ }; do
 	tier_table "$load"
 	[ "$(got terrace iops)" ] || continue
-	[ "$(best_peer)" = 0 ] || bar "$load: terrace, of the best peer" $(($(got terrace iops) * 1000 / $(best_peer))) o/oo -1000
+	[ "$(best_peer)" = 0 ] || of_peers "$load: terrace, of the best of the peers" $(($(got terrace iops) * 1000 / $(best_peer))) -1000
 done
 bars_end

@@ -23,6 +23,8 @@ row() {	# NUMBER NAME SYSTEM
 		"${GOT[$3-p999]}" "${GOT[$3-slow_reads]}"
 	for word in iops p99 p999 slow_reads; do bars_row "$BARS_SCRIPT" "stage $1 ($2 %); $3; $word" "${GOT[$3-$word]}" "$(unit_of $word)" "" "" ""; done
 	GOT[stage-$1-$3]=${GOT[$3-iops]}
+	if [ -z "${GOT[stage-$1-ideal]:-}" ] || [ -z "${GOT[stage-$1-terrace]:-}" ]; then return; fi
+	bar "stage $1: terrace, of the best static placement" $((GOT[stage-$1-terrace] * 1000 / GOT[stage-$1-ideal])) o/oo -950
 }
 
 stages() {	# SYSTEM
@@ -51,8 +53,4 @@ stages() {	# SYSTEM
 echo "# $(models)"
 echo "# $FAST_MB MiB before $VOLUME_MB MiB, depth $DEPTH; each stage: $PASSES passes of $PASS_IOS accesses, then $IOS measured; seeds from $((SEED + 100)), another hundred for each stage"
 for s in ${SYSTEMS//,/ }; do stages "$s"; done
-for number in 1 2 3 4 5 6 7; do
-	if [ -z "${GOT["stage-$number-ideal"]:-}" ] || [ -z "${GOT["stage-$number-terrace"]:-}" ]; then continue; fi
-	bar "stage $number: terrace, of the best static placement" $((${GOT["stage-$number-terrace"]} * 1000 / ${GOT["stage-$number-ideal"]})) o/oo -950
-done
 bars_end

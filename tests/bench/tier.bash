@@ -6,7 +6,8 @@
 #			pass: as many accesses as the fast tier has blocks), and for $WARM_S seconds at least; then
 #			measures $IOS accesses with a seed of their own; then has everything dirty written down
 # iops SYSTEM, p999 SYSTEM …	what the last table had: iops p99 p999 slow_reads fast_bytes slow_bytes user_bytes
-# best_peer WORD	the best of the peers
+# best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
+# of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
 # The same seeds for all systems, others for measuring. Figures of each pass are
 # lines of $OUT/warm.csv: load,system,pass,iops.
@@ -126,6 +127,22 @@ best_peer() {
 	local s best=0
 	for s in $PEERS; do [ "${GOT[$s-iops]:-0}" -le "$best" ] || best=${GOT[$s-iops]}; done
 	echo "$best"
+}
+# the_peers: if all of them were measured; else the names of those that were
+the_peers() {
+	local s had=
+	for s in $PEERS; do [ -z "${GOT[$s-iops]:-}" ] || had+="${had:+ }$s"; done
+	if [ "$had" = "$PEERS" ]; then echo "the peers"; else echo "${had// / and } alone"; fi
+}
+# WHAT has the words "the peers", FIGURE is in o/oo. Who beats one peer has not beaten the best of five; who does not, has
+# missed that as well.
+of_peers() {
+	local what=${1/the peers/$(the_peers)} met=yes
+	case $3 in
+	-*)	[ "$2" -ge "${3#-}" ] || met= ;;
+	*)	[ "$2" -le "$3" ] || met= ;;
+	esac
+	if [ "$met" ] && [ "$what" != "$1" ]; then figure "$what" "$2" o/oo; else bar "$what" "$2" o/oo "$3"; fi
 }
 # the fewest MiB that a peer which caches writes wrote to the slow drive
 least_written() {
