@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Eight-way fio, on hits and on new blocks, and packing, on one CPU and on two: does a lock stop scaling?
 # bench: mode=functional memory=3G timeout=500 cpus=2 alone
+# two runs: . => real time, on CPUs that do other things as well; the bars are of ratios
 #
 # The only figures here in real time, on whatever else the host does. So only
 # ratios are judged, and only beside dm-linear's on a drive of the same kind:

@@ -67,7 +67,7 @@ has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \|$'
 has '^\| rule-random .*not run \|$'
 has '^\| no-inherit_heat .*not run \|$'
 has '1 of 2 figures agree within 1 %'
-has '^\| zipf-read; terrace; iops \| 700 \| 720 \|$'
+has '^\| zipf-read; terrace; iops \| 700 \| 720 \| \*\*has to\*\* \|$'
 has_not 'bcache; iops \| 500 \| 503'
 has '^- \*\*optane\*\*: .*read_lat_ns'
 
@@ -136,5 +136,26 @@ has '^\| slow \| 22 \|$'
 has_not '^\| slow \| 21 \|$'
 has '^\| slow \| 34 \|$'
 has_not 'db-sqlite-ext4.svg'
+
+# which figures need not agree in two runs, and why; twice compares each part that was run, by the command it left
+ran smp 0 <<'TEXT'
+smp,8-way; dm-linear; 1 CPU,100,IOPS,,,
+TEXT
+printf '%s\n' '8-way; dm-linear; 1 CPU,100,200' > build/bench/smp/again.csv
+expect 0 'README.md' tests/bench/page
+has '^Two runs need not agree in any figure: real time'
+has '^\| 8-way; dm-linear; 1 CPU \| 100 \| 200 \| need not \|$'
+# second NAME[/PART] FIGURE: what its command is to leave
+second() { echo "sed -i 's/,[0-9]*,a second/,$2,a second/' build/bench/$1/bars.csv" > "build/bench/$1/command"; }
+second db/postgres-xfs 34
+second db/sqlite-ext4 44
+expect 0 '1 of 1 figures agree' tests/bench/twice db:postgres-xfs
+expect 1 'sqlite on ext4: C; slow; rate: 22, then 44' tests/bench/twice db
+[ -s build/bench/db/sqlite-ext4/again.csv ] || die "twice leaves nothing for the page"
+expect 2 'run tests/bench/run db:rocksdb-ext4 first' tests/bench/twice db:rocksdb-ext4
+expect 2 'first' tests/bench/twice tier-shift
+second smp 300
+sed -i 's/100,IOPS/100,a second/' build/bench/smp/bars.csv
+expect 0 'need not agree' tests/bench/twice smp
 
 echo "ok: the page says what there is, and what is not"
