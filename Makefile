@@ -271,10 +271,11 @@ bench: setup
 	$(Q)scripts/setup --bench
 	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench ycsb
 	$(Q)tests/bench/run; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
-#: make bench-io      the figures of single I/Os, memory, opening, bandwidth: under 10 minutes
+#: make bench-io      the figures of single I/Os, memory, opening, bandwidth, and the page of them
 bench-io: setup
+	$(Q)scripts/setup --bench
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools orders
-	$(Q)tests/bench/run lines io open scale bandwidth smp
+	$(Q)tests/bench/run lines io open scale bandwidth smp; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
 #: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
 #: make bench-policy  one technique switched at a time
 #: make bench-ablations  that, and what files, packs and early termination are worth: one table
