@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Ablations: the same load with one technique switched at a time, and what that changes
-# bench: mode=vtime memory=4500M timeout=21600
+# bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-streams,no-packing,lz4-only,zstd-only,zstd-narrow,append-cheap,append-dear,wear-dear,no-governor,no-brake
 #
 # Data compress by half. A switch that changes neither throughput nor reads and writes of the
-# slow drive by one part in a hundred is marked: its technique is not at work here.
-# VARIANTS=name,… runs a part; what each sets is in the list below.
+# slow drive by one part in a hundred is marked on the page: its technique is not at work
+# here. What each sets is in the list below.
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd} COMPRESS=${COMPRESS:-50}
 LOADS=${LOADS:-zipf-mixed}
@@ -40,9 +40,6 @@ no-governor		governor.max_regret = 1;governor.min_return = 0
 no-brake		brake.tolerance = 100
 "
 
-# differ A B: by a hundredth
-differ() { [ $((($1 - $2) * 100)) -gt "$2" ] || [ $((($2 - $1) * 100)) -gt "$2" ]; }
-
 for LOAD in ${LOADS//,/ }; do
 	IDEAL=
 	echo "# $(models)"
@@ -54,15 +51,8 @@ for LOAD in ${LOADS//,/ }; do
 		[[ $set != *\|* ]] || VOL_OPTIONS=${set#*|}
 		SETTINGS_SHOWN["terrace"]=yes
 		run_system terrace
-		say=
-		if [ "$name" = default ]; then
-			base=("${GOT[terrace-iops]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-slow]}")
-		elif [ "${base[*]:-}" ] && ! differ "${GOT[terrace-iops]}" "${base[0]}" && ! differ "${GOT[terrace-slow_reads]}" "${base[1]}" &&
-			! differ "${GOT[terrace-slow]}" "${base[2]}"; then
-			say="changes nothing"
-		fi
-		printf '%-12s %-22s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: fast %6s slow %6s  %s\n' "$LOAD" "$name" "${GOT[terrace-iops]}" \
-			"${GOT[terrace-p99]}" "${GOT[terrace-p999]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-fast]}" "${GOT[terrace-slow]}" "$say"
+		printf '%-12s %-22s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: fast %6s slow %6s\n' "$LOAD" "$name" "${GOT[terrace-iops]}" \
+			"${GOT[terrace-p99]}" "${GOT[terrace-p999]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-fast]}" "${GOT[terrace-slow]}"
 		for word in iops p99 p999 slow_reads user fast slow; do
 			bars_row "$BARS_SCRIPT" "$LOAD; $name; $word" "${GOT[terrace-$word]}" "$(unit_of $word)" "" "" ""
 		done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Do no harm: with terraced no slower than the better of the janitor alone and of a placement that never changes
-# bench: mode=vtime memory=4500M timeout=21600
+# bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:uniform-read,uniform-mixed,uniform-write,zipf-read,zipf-mixed,hotspot-read,hotspot-mixed,all-hot-mixed
 #
 # One CPU has it all: what terraced takes of it is missing to the load. All start with the volume filled in order.
 # shellcheck disable=SC2034

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A network volume with a tenth of NVMe before it, beside the peers and the best static placement
-# bench: mode=vtime memory=4500M timeout=21600
+# bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:zipf-read,hotspot-read,zipf-mixed,hotspot-mixed
 #
 # The network volume serves 64 commands at a time: depth 8.
 # shellcheck disable=SC2034
