@@ -3,14 +3,15 @@
 #
 # failing N CMD...	the Nth allocation of its ioctls fails (build/failnth.so); LEFT is 0 if there was one,
 #			what it said is in /dev/shm/fault/said
-# each WHAT CMD AFTER	CMD with the 1st, 2nd, 3rd ... allocation failing, until it makes fewer; after each: AFTER STATUS N
-#			(STRIDE=N in the environment: only each Nth)
+# each WHAT CMD AFTER [none]	CMD with the 1st, 2nd, 3rd ... allocation failing, until it makes fewer; after each: AFTER STATUS N
+#			(STRIDE=N in the environment: only each Nth); one must fail at least, unless none need be
 # random_on PERCENT [KIND]	allocations of the kernel's threads fail at random; KIND atomic: only those that cannot wait
-# random_off		no longer
+# random_off		no longer; FAILED is how many did
 #
 # shellcheck shell=bash
 
 FAULTS=/sys/kernel/debug
+TIMES=1000000000
 STRIDE=${STRIDE:-1}
 [ -d $FAULTS/failslab ] || die "this kernel cannot let allocations fail"
 mkdir -p /dev/shm/fault
@@ -42,6 +43,7 @@ each() {
 		"$3" "$status" "$nth" || die "$1, allocation $nth (status $status): $(cat /dev/shm/fault/said)"
 		[ "$LEFT" = 0 ] || break
 	done
+	((nth > 1)) || [ "${4:-}" = none ] || die "$1: no allocation was made to fail"
 	pass "$1: $((nth - 1)) allocations, each $STRIDE. failed, and it did $failed times"
 }
 
@@ -53,7 +55,11 @@ random_on() {
 	done 2> /dev/null
 	fault_set ignore-gfp-wait "$([ "${2:-}" = atomic ] && echo Y || echo N)"
 	fault_set task-filter Y
-	fault_set times -1
+	fault_set times $TIMES		# the kernel counts it down, by each that fails
 	fault_set probability "$1"
 }
-random_off() { fault_set probability 0; }
+random_off() {
+	fault_set probability 0
+	# shellcheck disable=SC2034 # for who calls it
+	FAILED=$((2 * TIMES - $(< $FAULTS/failslab/times) - $(< $FAULTS/fail_page_alloc/times)))
+}
