@@ -251,7 +251,7 @@ check-long: setup
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run --long all
 #: make check-debug   the tests of the machines on a kernel that watches (KASAN, lockdep, kmemleak), built first
-DEBUG_TOO := vm/volume-resize vm/volume-swap vm/drive-smp-long crash/volume-resize
+DEBUG_TOO := vm/volume-resize vm/volume-swap vm/volume-all-at-once vm/drive-smp-long crash/volume-resize crash/drive-dies fuzz/control fuzz/metadata
 check-debug: setup
 	$(Q)scripts/setup --debug
 	$(Q)scripts/debug-kernel
