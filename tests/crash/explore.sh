@@ -7,6 +7,7 @@
 # is another run; STATES= are built of each record, about, PER= of a moment; LIMIT=
 # seconds for each. SAMPLE= of them, of as many record types, modes and stages as can
 # be, are recovered by the module, which goes on from there (tests/explore/kernel.sh).
+# VM_LIMIT= seconds for each machine, where one is slow.
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 SEED=${SEED:-1}
@@ -30,7 +31,7 @@ drawn() {
 }
 
 # The drives that lie come last: the record before them must be well. HONEST=1: they have shown already.
-scripts/vm -t 600 -m 2G -o "$OUT" -e "LAYOUTS=$LAYOUTS$liar" -e "SEED=$SEED" ${WORK:+-e "WORK=$WORK"} -e "ROUNDS=${ROUNDS:-1}" ${SHARE:+-e "SHARE=$SHARE"} functional -- bash tests/explore/record.sh
+scripts/vm -t "${VM_LIMIT:-600}" -m 2G -o "$OUT" -e "LAYOUTS=$LAYOUTS$liar" -e "SEED=$SEED" ${WORK:+-e "WORK=$WORK"} -e "ROUNDS=${ROUNDS:-1}" ${SHARE:+-e "SHARE=$SHARE"} functional -- bash tests/explore/record.sh
 total=0
 for layout in $LAYOUTS; do
 	need=
@@ -54,7 +55,7 @@ lies_show() {
 	echo "drives that lie are noticed: $(sed -n 2p <<< "$said")"
 }
 [ ! "$liar" ] || lies_show
-[ "$SAMPLE" = 0 ] || scripts/vm -t 1200 -m 2G -o "$OUT/vm" -e "STATES=$OUT/states" -e "SEED=$SEED" -e "TURNS=${TURNS:-1}" functional -- bash tests/explore/kernel.sh
+[ "$SAMPLE" = 0 ] || scripts/vm -t "${VM_LIMIT:-1200}" -m 2G -o "$OUT/vm" -e "STATES=$OUT/states" -e "SEED=$SEED" -e "TURNS=${TURNS:-1}" functional -- bash tests/explore/kernel.sh
 rm -rf "$OUT/states"
 [ "$total" -ge "$LEAST" ] || die "only $total distinct states"
 echo "ok: $total distinct states"
