@@ -22,7 +22,7 @@ oracle_new "$SEED"
 
 # those that cannot wait may fail at any time: nobody may notice
 # all others fail hardly ever: an operation may, but none may go wrong
-declare -A failed=()
+declare -A nr_failed=()
 for ((step = 0; step < STEPS; step++)); do
 	((step < STEPS / 2)) && how=(10 atomic) || how=(1)
 	start give_orders 100000 $((SEED * 100 + step))
@@ -30,7 +30,7 @@ for ((step = 0; step < STEPS; step++)); do
 	status=0
 	oracle_run --seed $((SEED + step)) --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512 || status=$?
 	random_off
-	failed[${how[*]}]=$((${failed[${how[*]}]:-0} + FAILED))
+	nr_failed[${how[*]}]=$((${nr_failed[${how[*]}]:-0} + FAILED))
 	kill_all "$JOB"
 	[ $status = 0 ] || { [ $status = 3 ] && [ ${#how[@]} = 1 ]; } || die "step $step, failing ${how[*]}: the oracle ended with $status"
 	echo "step $step, failing ${how[*]}: $FAILED failed, ended with $status, mode $(vol_get mode)"
@@ -40,7 +40,7 @@ for ((step = 0; step < STEPS; step++)); do
 	oracle_crash
 done
 vol_down
-for kind in "${!failed[@]}"; do
-	[ "${failed[$kind]}" -gt 0 ] || die "failing $kind: not one allocation did"
+for kind in "${!nr_failed[@]}"; do
+	[ "${nr_failed[$kind]}" -gt 0 ] || die "failing $kind: not one allocation did"
 done
-pass "allocations that failed: $(for kind in "${!failed[@]}"; do echo "${failed[$kind]} of $kind"; done | paste -sd,)"
+pass "allocations that failed: $(for kind in "${!nr_failed[@]}"; do echo "${nr_failed[$kind]} of $kind"; done | paste -sd,)"
