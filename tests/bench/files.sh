@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What knowing a database's files is worth: an unmodified RocksDB on xfs, with all uses, without one each, and without any.
-# bench: mode=functional memory=3G timeout=2400 cpus=2 parts=VARIANTS:all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none
+# bench: mode=functional memory=3G timeout=2400 cpus=2 parts=VARIANTS:all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none,blind
 # two runs: . => real time: when RocksDB's and terraced's threads get a CPU decides what is compacted and moved when
 #
 # Each variant is a fresh volume, whose fast tier holds half of the database: it is filled, and an eighth of
@@ -41,7 +41,7 @@
 #		Once more without the indexes of packs in memory, whose copies lie on the fast tier: lookups in vain
 #
 # no-trim_dead has no invalidation at all; in only-ban_dead nothing is trimmed either, but the marks last; no-ban_dead has
-# the trims alone.
+# the trims alone. none still follows the files, for what it knows of the dead, and uses nothing of it; blind follows no files.
 #
 # Each use has a bar without it as well: what it is there for has to get so much worse, or it does nothing.
 #
@@ -55,10 +55,10 @@ DEAD_WAIT=${DEAD_WAIT-}
 need_cmd python3 mkfs.xfs db_bench
 PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
 KEYS=${KEYS:-100000} WARM=${WARM:-90000} AGAIN=${AGAIN:-15000} PROBE=${PROBE:-5000} FAST=${FAST:-28} ROUNDS=${ROUNDS:-4} TIMES=${TIMES:-3}
-IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none}"
+IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none,blind}"
 declare -A GOT
-# found NAME: of the status that was asked for last
-found() { sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+# found NAME: of the status that was asked for last; nothing is known of files that are not followed
+found() { sed -n "s/^ *\"$1\": *\([0-9]*\),\?$/\1/p" /dev/shm/status | head -1 | grep . || { [ "$name" = blind ] && echo 0; }; }
 # raised: all that orders have brought up
 raised() { echo $(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found promoted_as_heirs_blocks))); }
 counter() { cat /sys/fs/terrace/*/"$1"; }
@@ -85,12 +85,17 @@ hits() {
 	HITS=$((10000 * fast / (fast + slow)))
 }
 probe() { hits "$PROBE" "$1" --disable_auto_compactions=1; }
+# counts: of what terraced does
+counts() {
+	answers
+	echo "$([ "$name" = blind ] || found trims)/$(found "done")/$(found under_way)"
+}
 quiet() {
 	local before tries
 	for ((tries = 0; tries < 20; tries++)); do
-		before=$(number trims)/$(number "done")/$(number under_way)
+		before=$(counts)
 		sleep 2
-		[ "$before" != "$(number trims)/$(number "done")/0" ] || return 0
+		[[ $before != */0 || $before != "$(counts)" ]] || return 0
 	done
 }
 # moved: into MOVED, what has gone where since the last call, and into CAME, what has come up and was no heir; `janitor` is what the kernel moved by itself
@@ -122,15 +127,17 @@ mean() { printf '%s\n' "$@" | awk '{ sum += $1 } END { print int(sum / NR) }'; }
 worst() { printf '%s\n' "$@" | sort -n | tail -1; }
 # lost NAME SEED WHAT COMMAND...: what the hot part has lost by it, TIMES times
 lost() {
-	local name=$1 seed=$2 what=$3 time before after
-	local -a all=() befores=() afters=() laters=() came=()
+	local name=$1 seed=$2 what=$3 time before after fast slow
+	local -a all=() befores=() afters=() laters=() came=() fasts=() slows=()
 	for ((time = 0; time < TIMES; time++)); do
 		[ "$what" = scan ] || database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 10)) --seed=$((seed + 50 + time)) --disable_auto_compactions=1
 		steady $((seed + 3 * time))
 		moved
 		probe $((seed + 3 * time + 1))
 		before=$HITS
+		fast=$(written 0) slow=$(written 1)
 		"${@:4}"
+		fasts+=($(($(written 0) - fast))) slows+=($(($(written 1) - slow)))
 		probe $((seed + 3 * time + 2))
 		after=$HITS
 		moved
@@ -138,8 +145,10 @@ lost() {
 		probe $((seed + 3 * time + 30))
 		came+=("$CAME")
 		befores+=("$before") afters+=("$after") all+=($((before - after))) laters+=("$HITS")
-		echo "# $name: $what, hits $before -> $after -> $HITS of 10000;$MOVED"
+		echo "# $name: $what, hits $before -> $after -> $HITS of 10000; written to the fast drive ${fasts[-1]} MiB, the slow one ${slows[-1]};$MOVED"
 	done
+	GOT[$name.$what.fast]=$(median "${fasts[@]}")
+	GOT[$name.$what.slow]=$(median "${slows[@]}")
 	GOT[$name.$what.before]=$(median "${befores[@]}")
 	GOT[$name.$what.after]=$(median "${afters[@]}")
 	GOT[$name.$what]=$(median "${all[@]}")
@@ -261,6 +270,7 @@ variant() {
 	[ "$name" != no-trim_dead ] || off+=("ban_dead = no")
 	[ "$name" != only-ban_dead ] || off+=("trim_dead = no" "dead_wait_ms = 3600000")
 	[ "$name" != no-bottom_share ] || off+=("bottom_share = 0")
+	[ "$name" != blind ] || off+=("files = no")
 	export STATE=/dev/shm/state-$name
 	follows "${off[@]}"
 	WAS=()
@@ -268,7 +278,7 @@ variant() {
 	vol_up stream_kb=0
 	make_fs xfs
 	mount -o noatime "$VOL" $M
-	follow
+	if [ "$name" = blind ]; then daemon_start --verbose; else follow; fi
 	database --benchmarks=fillrandom
 	moved
 	echo "# $name: filled;$MOVED"
@@ -318,7 +328,7 @@ worse() {
 	only-ban_dead)
 		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" 100
 		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000 ;;
-	none) bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000 ;;
+	none | blind) bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000 ;;
 	esac
 }
 
@@ -332,6 +342,8 @@ told() {
 	figure "$one: fast hits before the big compaction" "${GOT[$one.compaction.before]}" "of 10000"
 	figure "$one: fast hits right after it" "${GOT[$one.compaction.after]}" "of 10000"
 	figure "$one: fast hits in the moment after that" "${GOT[$one.compaction.later]}" "of 10000"
+	figure "$one: written to the fast drive by the big compaction" "${GOT[$one.compaction.fast]}" "MiB"
+	figure "$one: written to the slow drive by it" "${GOT[$one.compaction.slow]}" "MiB"
 	figure "$one: dead among what was left up where room was made" "${GOT[$one.kept]}" "of 10000"
 	figure "$one: LHR when no index of a pack is in memory" "${GOT[$one.lhr_evicted]}" "of 10000"
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
