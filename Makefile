@@ -124,6 +124,10 @@ $(BUILD)/bench/lines.so $(BUILD)/bench/profile.so: $(BUILD)/bench/%.so: tests/be
 $(BUILD)/bench/serial: tests/bench/tools/serial.c $(CORE_SRC) $(wildcard kmod/core/*.h)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(if $(filter x86_64,$(shell uname -m)),-mpopcnt) $(LDFLAGS) -o $@ $< $(CORE_SRC)
+# trims with the code that terraced has
+$(BUILD)/bench/deaths: tests/bench/tools/deaths.c daemon/act/invalidate.c $(wildcard daemon/act/*.h)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
 $(BUILD)/bench/%: tests/bench/tools/%.c tests/bench/tools/blocks.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)

@@ -15,15 +15,16 @@ import time
 
 FITRIM, FIEMAP, GETFSMAP = 0xc0185879, 0xc020660b, 0xc0c0583b
 TABLE, TABLES = 8 << 20, 8
+MOST = 1024	# extents of a file
 
 
-def extents(fd):
-    room = bytearray(struct.pack('<QQIIII', 0, TABLE, 1, 0, 16, 0) + bytes(56 * 16))
+def extents(fd, length=TABLE):
+    room = bytearray(struct.pack('<QQIIII', 0, length, 1, 0, MOST, 0) + bytes(56 * MOST))
     fcntl.ioctl(fd, FIEMAP, room)
     return [struct.unpack_from('<QQQ', room, 32 + 56 * i)[1:] for i in range(struct.unpack_from('<I', room, 20)[0])]
 
 
-def free_extents(fd):
+def free_extents(fd, tell=lambda start, length: None):
     low, most, found = bytes(64), 1024, 0
     high = struct.pack('<IIQQQQ24x', 0xffffffff, 0xffffffff, *[(1 << 64) - 1] * 3, 0)
     while True:
@@ -31,8 +32,10 @@ def free_extents(fd):
         fcntl.ioctl(fd, GETFSMAP, room)
         nr = struct.unpack_from('<I', room, 12)[0]
         for i in range(nr):
-            _, flags, _, owner = struct.unpack_from('<IIQQ', room, 192 + 64 * i)
-            found += bool(flags & 0x10 and owner == 1)
+            _, flags, start, owner, _, length = struct.unpack_from('<IIQQQQ', room, 192 + 64 * i)
+            if flags & 0x10 and owner == 1:
+                found += 1
+                tell(start, length)
         if not nr or struct.unpack_from('<I', room, 192 + 64 * (nr - 1) + 4)[0] & 0x20:
             return found
         low = bytes(room[192 + 64 * (nr - 1):192 + 64 * nr])
@@ -71,4 +74,5 @@ def main(mountpoint, files):
     print(spent[True][0] // spent[True][1] // 1000, spent[False][0] // spent[False][1] // 1000, free_extents(root))
 
 
-main(sys.argv[1], int(sys.argv[2]))
+if __name__ == '__main__':
+    main(sys.argv[1], int(sys.argv[2]))
