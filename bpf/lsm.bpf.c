@@ -7,7 +7,7 @@
  * Reads and writes are followed here and told once per TERRACE_FILE_STEP in a
  * row, so that the daemon's work depends on bytes, not on calls:
  *
- *	pread 4 KiB at 0, 4 KiB, 8 KiB, ...	one READ event per 128 KiB
+ *	pread 4 KiB at 0, 4 KiB, 8 KiB, ...	one READ event per 128 KiB; per 64 KiB of a thread that writes a file
  *	pread 4 KiB anywhere but at 0		none
  *	pread 4 KiB at 0, again and again	one per 100 ms
  *
@@ -157,6 +157,37 @@ static void tell_row(struct inode *inode, __u8 what, struct cursor *c, __u32 fla
 	c->told = c->next;
 }
 
+/* The last of the row began at @last. How far its thread's output has come belongs to that. */
+static void tell_read(struct inode *inode, struct cursor *c, __u64 last)
+{
+	struct cursor_key key = key_of(inode, 0);
+	struct terrace_file_event *e;
+	struct cursor *out;
+	__u64 written = 0;
+
+	key.inode = now_writes();
+	out = bpf_map_lookup_elem(&cursors, &key);
+	if (out)
+		written = out->next;
+	e = event_of(inode, TERRACE_FILE_READ);
+	if (e) {
+		e->from = c->told;
+		e->to = c->next;
+		e->last = last;
+		e->output = out ? key.inode : 0;
+		e->written = written;
+		bpf_ringbuf_submit(e, 0);
+	}
+	c->told = c->next;
+}
+
+/* One more of @bytes would be too much at once, of a thread that writes; asked once for each step. */
+static int is_worth_telling(const struct cursor *c, __u64 before, __u64 bytes)
+{
+	return before - c->told < TERRACE_FILE_STEP_WRITING && c->next + bytes - c->told > TERRACE_FILE_STEP_WRITING &&
+	       now_writes();
+}
+
 static int passes_end(const struct inode *inode, __u64 before, __u64 after)
 {
 	__u64 mark = inode->i_size - terrace_file_rest(inode->i_size);
@@ -181,7 +212,7 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 		/* not told: what follows in a row is told from the beginning on */
 		if (!from && (now - fresh.begun_ns >= AGAIN_NS || bytes >= TERRACE_FILE_STEP || passes_end(inode, 0, bytes))) {
 			fresh.begun_ns = now;
-			tell_row(inode, TERRACE_FILE_READ, &fresh, 0);
+			tell_read(inode, &fresh, from);
 			reads_through();
 		}
 		/* In place: each query comes here, and a new entry takes longer than all the rest of this. */
@@ -195,8 +226,8 @@ static void follow_read(struct inode *inode, __u64 from, __u64 bytes)
 		return;
 	before = c->next;
 	c->next = from + bytes;
-	if (c->next - c->told >= TERRACE_FILE_STEP || passes_end(inode, before, c->next)) {
-		tell_row(inode, TERRACE_FILE_READ, c, 0);
+	if (c->next - c->told >= TERRACE_FILE_STEP || passes_end(inode, before, c->next) || is_worth_telling(c, before, bytes)) {
+		tell_read(inode, c, before);
 		reads_through();
 	}
 }
@@ -261,8 +292,7 @@ int BPF_PROG(on_open, struct file *file)
 	fresh.generation = inode->i_generation;
 	key = key_of(inode, 0);
 	bpf_map_update_elem(&cursors, &key, &fresh, BPF_ANY);
-	if (tell_named(inode, TERRACE_FILE_CREATED, file->f_path.dentry))
-		writes_table(inode->i_ino);
+	writes(inode->i_ino, tell_named(inode, TERRACE_FILE_CREATED, file->f_path.dentry));
 	return 0;
 }
 

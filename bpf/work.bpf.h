@@ -16,7 +16,8 @@
 __u32 marks;		/* the use is switched on */
 
 struct work {
-	__u64 output;		/* the inode it writes; 0: none */
+	__u64 output;		/* the table it writes, its inode; 0: none */
+	__u64 grows;		/* the same, or what it has created last, whatever its name */
 	__u32 reads;
 	__u32 trusted;		/* so many reads more are a compaction's, for it was one before */
 };
@@ -61,15 +62,28 @@ static void reads_through(void)
 	judge(thread, w);
 }
 
-static void writes_table(__u64 inode)
+static void writes(__u64 inode, int table)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct work *w = work_of(thread);
 
 	if (!w)
 		return;
+	if (table || !w->output)
+		w->grows = inode;
+	if (!table)
+		return;
 	w->output = inode;
 	judge(thread, w);
+}
+
+/* What this thread is writing; 0: nothing that is known. */
+static __u64 now_writes(void)
+{
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct work *w = bpf_map_lookup_elem(&works, &thread);
+
+	return w ? w->grows : 0;
 }
 
 static void has_written(__u64 inode)
@@ -77,6 +91,8 @@ static void has_written(__u64 inode)
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct work *w = bpf_map_lookup_elem(&works, &thread);
 
+	if (w && w->grows == inode)
+		w->grows = 0;
 	if (w && w->output == inode) {
 		w->output = 0;
 		w->reads = 0;

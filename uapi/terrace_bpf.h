@@ -42,7 +42,7 @@ struct terrace_heat_table {
 enum terrace_file_what {
 	TERRACE_FILE_CREATED	= 1,	/* name, parent */
 	TERRACE_FILE_WRITTEN	= 2,	/* [from, to), in a row; told every TERRACE_FILE_STEP */
-	TERRACE_FILE_READ	= 3,	/* [from, to), in a row, by this thread; told likewise */
+	TERRACE_FILE_READ	= 3,	/* [from, to), in a row, by this thread; told likewise, or every TERRACE_FILE_STEP_WRITING; last, output, written */
 	TERRACE_FILE_SYNCED	= 4,
 	TERRACE_FILE_CLOSED	= 5,	/* by its last writer; size, flags */
 	TERRACE_FILE_RENAMED	= 6,	/* new name, new parent */
@@ -53,6 +53,7 @@ enum terrace_file_what {
 };
 
 #define TERRACE_FILE_STEP	131072u	/* bytes */
+#define TERRACE_FILE_STEP_WRITING 65536u	/* of a thread that writes a file: what it makes of what it reads is wanted to that */
 #define TERRACE_FILE_NAME	48
 #define TERRACE_FILE_AROUND	65536u	/* a fault maps so much at once */
 
@@ -87,7 +88,14 @@ struct terrace_file_event {
 	__u8	reserved0;		/*  65 */
 	__u16	reserved1;		/*  66 */
 	__u32	flags;			/*  68 */
-	char	name[TERRACE_FILE_NAME];	/*  72: cut if longer */
+	union {
+		char	name[TERRACE_FILE_NAME];	/*  72: cut if longer */
+		struct {		/* of a READ */
+			__u64	last;		/*  72: the last read of the row began here: all before it has been put to use */
+			__u64	output;		/*  80: inode of what its thread writes; 0: not known */
+			__u64	written;	/*  88: so far it had come when that read began */
+		};
+	};
 };					/* 120 */
 
 #endif

@@ -84,6 +84,7 @@ struct walk {
 	uint32_t input;
 	uint64_t at, first_at;	/* growth now; when this input was begun */
 	uint64_t read;		/* consumed of it */
+	uint64_t ahead;		/* read */
 	struct bequest_step *out;
 	uint32_t n;
 	bool begun;
@@ -113,6 +114,15 @@ static void grow(struct walk *w, uint64_t at)
 		push(w, at, w->read);
 }
 
+/* Known to the byte, so that it holds for what it is told of. */
+static void reach(struct walk *w, uint64_t read)
+{
+	if (read <= last_read(w))
+		return;
+	w->read = read;
+	push(w, w->at, read);
+}
+
 static void begin(struct walk *w)
 {
 	w->begun = true;
@@ -127,9 +137,11 @@ static void finish(struct walk *w, uint64_t all)
 	uint64_t size = w->b->file[w->input].size, done = last_read(w), from = w->n ? w->out[w->n - 1].at : 0;
 	double pace = done ? (double)(from - w->first_at) / (double)done : 1, left;
 
+	/* What it was read ahead goes to outputs that follow; nobody knows how much of the last piece. */
+	if (w->b->more && w->ahead > w->read)
+		w->read = w->ahead;
 	grow(w, all);
 	done = last_read(w);
-	/* What it was read ahead goes to outputs that follow. */
 	if (w->b->more)
 		return;
 	if (!w->begun || done >= size || from >= all)
@@ -159,8 +171,11 @@ uint32_t bequest_steps(const struct bequest *b, uint32_t input, struct bequest_s
 			continue;
 		if (!w.begun)
 			begin(&w);
-		if (c->end > w.read)
+		if (c->exact)
+			reach(&w, c->from);
+		else if (c->end > w.read)
 			w.read = c->end;
+		w.ahead = c->end > w.ahead ? c->end : w.ahead;
 	}
 	for (; output < b->nr_outputs; output++)
 		base += whole(b->file[b->nr_inputs + output].size);

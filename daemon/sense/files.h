@@ -27,7 +27,7 @@
 #define FILES_JOBS	64u	/* under way, or waiting for their inputs to die */
 #define FILES_INPUTS	256u	/* of a job */
 #define FILES_OUTPUTS	256u
-#define FILES_CROSSINGS	2048u	/* of a job; a larger job has coarser ones ... */
+#define FILES_CROSSINGS	4096u	/* of a job; a larger job has coarser ones ... */
 #define FILES_COARSE	12u	/* ... up to TERRACE_FILE_STEP << so much */
 
 enum file_kind {
@@ -80,9 +80,13 @@ struct file {
 	uint32_t older, newer;	/* ... in order of appearance, 1-based */
 };
 
-/* While output was at @to, the input was read in [from, end). */
+/*
+ * When the output had grown to @at, the input was read up to @end.  @exact: and of that all before @from had gone to the
+ * outputs.  Else the output may have been a little longer, and nothing is known of how much had.
+ */
 struct file_crossing {
 	uint16_t input, output;
+	bool exact;
 	uint64_t at, from, end;
 };
 

@@ -338,13 +338,15 @@ static struct file_part *input(struct files *f, struct file_job *job, const stru
 	return p;
 }
 
-/* One per input, output and growth of the output: how far it was read meanwhile. */
+/* One per input, output and growth of the output: how far it was read meanwhile. Exact ones stay so; there are just fewer. */
 static void add_crossing(struct file_job *job, const struct file_crossing *c)
 {
+	const uint64_t step = job->coarse ? (uint64_t)TERRACE_FILE_STEP << job->coarse : 1;
+
 	for (uint32_t k = job->nr_crossings; k-- > 0;) {
 		struct file_crossing *last = &job->crossing[k];
 
-		if (last->output != c->output || last->at != c->at)
+		if (last->output != c->output || c->at >= last->at + step)
 			break;
 		if (last->input != c->input)
 			continue;
@@ -365,26 +367,46 @@ static void thin_crossings(struct file_job *job)
 	for (uint32_t k = 0; k < nr; k++) {
 		struct file_crossing c = job->crossing[k];
 
-		c.at -= c.at % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
+		if (!c.exact)
+			c.at -= c.at % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
 		add_crossing(job, &c);
 	}
+}
+
+/* Whether the kernel has told how far the output was when this was read; before there is one, and between two, that is known. */
+static bool knows_written(const struct file_job *job, const struct terrace_file_event *e, uint64_t *written)
+{
+	const struct file_part *out = job->nr_outputs ? &job->output[job->nr_outputs - 1] : NULL;
+
+	if (e->last < e->from || e->last >= e->to)
+		return false;
+	if (!out || out->done)
+		*written = out ? out->size : 0;
+	else if (e->output == out->id.inode)
+		*written = e->written;
+	else
+		return false;
+	return true;
 }
 
 static void cross(struct file_job *job, const struct file_part *in, uint64_t written,
 		  const struct terrace_file_event *e)
 {
+	const bool exact = knows_written(job, e, &written);
 	struct file_crossing c = {
 		.input = (uint16_t)(in - job->input),
 		.output = (uint16_t)(job->nr_outputs ? job->nr_outputs - 1 : 0),
 	};
 
 	/* A piece that was read at once has not been consumed yet, but all before it has; a row of small reads has. */
-	c.end = e->to - e->from > AHEAD ? e->from : e->to;
+	c.end = !exact && e->to - e->from > AHEAD ? e->from : e->to;
+	c.from = e->last;
+	c.exact = exact;
 	while (job->nr_crossings == FILES_CROSSINGS && job->coarse < FILES_COARSE)
 		thin_crossings(job);
 	if (job->nr_crossings == FILES_CROSSINGS)
 		return;
-	c.at = written - written % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
+	c.at = exact ? written : written - written % ((uint64_t)TERRACE_FILE_STEP << job->coarse);
 	add_crossing(job, &c);
 }
 
