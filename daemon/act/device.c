@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Control device and sysfs behind the loop's port; uapi/terrace.h is the manual.
+ * The control device behind the loop's port; uapi/terrace.h is the manual.  What sysfs counts is counters.c's.
  *
  * A kernel part without summaries is asked for exact regions instead, which costs it a walk over
  * 1024 places each: then a tick reads few.  One that has grown is opened anew by whoever uses the
  * port, since all sizes change: it is told that the volume has gone.
  */
 #include "act/device.h"
-#include "act/physical.h"
+#include "act/counters.h"
+#include "act/holders.h"
 #include "act/sampler.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,20 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SYSFS			"/sys/fs/terrace"
 #define CLAIM_TIMEOUT_MS	30000	/* a driver that hangs is none */
 #define CLAIM_AGAIN_S		10
-#define PHYSICAL_S		2	/* between two reports of drives that compress */
-#define HOME_FULL_PERMILLE	900	/* inside, as the kernel has it: nothing more goes there */
 #define CHEAP_SUMMARIES		4096	/* a tick, where they are mapped */
-#define KEPT_FILES		96u
 #define DEAR_SUMMARIES		64	/* … where they are not */
-
-/* A file of sysfs that each tick reads: opening it costs three times what reading it does. */
-struct kept {
-	char name[40];
-	int fd;
-};
 
 struct device {
 	struct port port;
@@ -49,15 +39,9 @@ struct device {
 	uint64_t tail;
 	bool claimed;
 	char name[64];
-	char disk[32];			/* dm-3 */
-	unsigned int major, minor;
-	uint64_t last_writes[TERRACE_MAX_RESULT_TIERS];
-	uint64_t last_ios, last_sectors;
-	time_t next_physical, next_claim;
-	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
+	time_t next_claim;
+	struct counters counters;
 	struct terrace_region regions[DEAR_SUMMARIES];
-	struct kept kept[KEPT_FILES];
-	uint32_t nr_kept, next_kept;
 };
 
 static struct device *device_of(struct port *port)
@@ -65,242 +49,14 @@ static struct device *device_of(struct port *port)
 	return (struct device *)port;
 }
 
-/* ---- sysfs ---------------------------------------------------------------------------- */
-
-static int open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 ? fd : errno == ENOENT ? -ENODEV : -errno;
-}
-
-/* Its first line, as it is now, however long the file has been open. */
-static int first_line(int fd, char *line, size_t bytes)
-{
-	ssize_t n = pread(fd, line, bytes - 1, 0);
-
-	if (n < 0)
-		return errno == ENODEV || errno == ENOENT ? -ENODEV : -EIO;
-	line[n] = 0;
-	line[strcspn(line, "\n")] = 0;
-	return 0;
-}
-
-static int read_line(const char *path, char *line, size_t bytes)
-{
-	int fd = open_file(path), err = fd < 0 ? fd : first_line(fd, line, bytes);
-
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-/* They are asked for in the same order each tick: most likely the next one. */
-static struct kept *kept(struct device *d, const char *name)
-{
-	for (uint32_t n = 0; n < d->nr_kept; n++, d->next_kept++) {
-		if (d->next_kept >= d->nr_kept)
-			d->next_kept = 0;
-		if (!strcmp(d->kept[d->next_kept].name, name))
-			return &d->kept[d->next_kept++];
-	}
-	return NULL;
-}
-
-/* Of FOLDER/DISK/NAME; names are of one folder only. */
-static int kept_line(struct device *d, const char *folder, const char *name, char *line, size_t bytes)
-{
-	struct kept *k = kept(d, name);
-	char path[128];
-	int fd;
-
-	if (k)
-		return first_line(k->fd, line, bytes);
-	snprintf(path, sizeof(path), "%s/%s/%s", folder, d->disk, name);
-	if (d->nr_kept == KEPT_FILES)
-		return read_line(path, line, bytes);
-	fd = open_file(path);
-	if (fd < 0)
-		return fd;
-	k = &d->kept[d->nr_kept++];
-	snprintf(k->name, sizeof(k->name), "%s", name);
-	k->fd = fd;
-	return first_line(fd, line, bytes);
-}
-
-/* @name: relative to the volume's folder. */
-static int word(struct device *d, const char *name, char *line, size_t bytes)
-{
-	return kept_line(d, SYSFS, name, line, bytes);
-}
-
-static int number(struct device *d, const char *name, uint64_t *out)
-{
-	char line[64];
-	int err = word(d, name, line, sizeof(line));
-
-	*out = err ? 0 : strtoull(line, NULL, 10);
-	return err;
-}
-
-static int find_disk(struct device *d, const char *name)
-{
-	char path[512], line[128];
-	DIR *dir = opendir(SYSFS);
-	struct dirent *entry;
-	int found = -ENODEV;
-
-	if (!dir)
-		return -ENODEV;
-	while (found && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof(d->disk))
-			continue;
-		snprintf(path, sizeof(path), SYSFS "/%s/name", entry->d_name);
-		if (read_line(path, line, sizeof(line)) || strcmp(line, name))
-			continue;
-		memcpy(d->disk, entry->d_name, strlen(entry->d_name) + 1);
-		found = 0;
-	}
-	closedir(dir);
-	if (found)
-		return found;
-	snprintf(path, sizeof(path), "/sys/block/%s/dev", d->disk);
-	found = read_line(path, line, sizeof(line));
-	if (!found && sscanf(line, "%u:%u", &d->major, &d->minor) != 2)
-		found = -ENODEV;
-	return found;
-}
-
-static uint32_t kind_of(const char *name)
-{
-	static const char *const kinds[] = { "?", "slots", "shelves", "home" };
-
-	for (uint32_t k = 1; k < 4; k++)
-		if (!strcmp(kinds[k], name))
-			return k;
-	return 0;
-}
-
-static int read_tier(struct device *d, uint32_t t, struct port_tier *out, uint64_t *reads,
-		     uint64_t *writes)
-{
-	uint64_t limit, used;
-	char name[48], line[64];
-	int err;
-
-#define WORD(what) (snprintf(name, sizeof(name), "tier%u/" what, t), name)
-	err = word(d, WORD("class"), line, sizeof(line));
-	if (err)
-		return err;
-	snprintf(out->class, sizeof(out->class), "%.11s", line);
-	err = word(d, WORD("kind"), line, sizeof(line));
-	out->kind = kind_of(line);
-	if (!err)
-		err = number(d, WORD("used_blocks"), &out->used_blocks);
-	if (!err)
-		err = number(d, WORD("blocks"), &out->blocks);
-	if (!err)
-		err = number(d, WORD("reads"), reads);
-	if (!err)
-		err = number(d, WORD("writes"), writes);
-	if (!err)
-		err = word(d, WORD("missing"), line, sizeof(line));
-	out->missing = !strcmp(line, "yes");
-	if (!err)
-		number(d, WORD("reserve_blocks"), &out->reserve_blocks);	/* older modules do not tell */
-	if (out->kind == TERRACE_KIND_SHELVES)
-		number(d, WORD("free_shelves"), &out->free_shelves);
-	if (!err)
-		number(d, WORD("io_errors"), &out->io_errors);	/* older modules do not count */
-	if (out->kind == TERRACE_KIND_HOME && !number(d, WORD("physical_limit"), &limit) &&
-	    !number(d, WORD("physical_used"), &used))
-		out->full = limit && used * 1000 >= limit * HOME_FULL_PERMILLE;
-#undef WORD
-	return err;
-}
-
-/* Writes are counted, not measured: each as long as the users' mean since the last call. */
-static void measure_writes(struct device *d, const uint64_t *writes, uint64_t ios, uint64_t sectors)
-{
-	double each = ios > d->last_ios ? (double)(sectors - d->last_sectors) / 8 / (double)(ios - d->last_ios) : 1;
-
-	for (uint32_t t = 0; t < d->hello.nr_tiers; t++) {
-		if (writes[t] > d->last_writes[t])
-			d->written_blocks[t] += (uint64_t)((double)(writes[t] - d->last_writes[t]) * each);
-		d->last_writes[t] = writes[t];
-	}
-	d->last_ios = ios;
-	d->last_sectors = sectors;
-}
-
-static int read_latency(struct device *d, struct port_state *out, const uint64_t *writes)
-{
-	unsigned long long f[8] = { 0 };
-	char line[256];
-	int err;
-
-	err = kept_line(d, "/sys/block", "stat", line, sizeof(line));
-	if (err)
-		return err;
-	if (sscanf(line, "%llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3], &f[4],
-		   &f[5], &f[6], &f[7]) != 8)
-		return -EIO;
-	out->busy_ns = (f[3] + f[7]) * 1000000;
-	measure_writes(d, writes, f[4], f[6]);
-	return 0;
-}
-
-/* Tiers of kind home are as full as their drives say. */
-static void report_physical(struct device *d, const struct port_state *state)
-{
-	struct timespec now;
-	bool any = false;
-
-	for (uint32_t t = 0; t < state->nr_tiers; t++)
-		any |= state->tier[t].kind == TERRACE_KIND_HOME && !state->tier[t].missing;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!any || now.tv_sec < d->next_physical)
-		return;
-	d->next_physical = now.tv_sec + PHYSICAL_S;
-	physical_report(d->major, d->minor);
-}
+/* ---- the control device ---------------------------------------------------------------- */
 
 static int device_state(struct port *port, struct port_state *out)
 {
 	struct device *d = device_of(port);
-	uint64_t reads = 0, writes[TERRACE_MAX_RESULT_TIERS] = { 0 }, blocks = 0, avoid = 0;
-	char line[64];
-	int err = number(d, "virtual_blocks", &blocks);
 
-	if (!err && blocks != d->hello.virtual_blocks)
-		err = -ENODEV;
-	memset(out, 0, sizeof(*out));
-	out->nr_tiers = d->hello.nr_tiers;
-	for (uint32_t t = 0; !err && t < out->nr_tiers; t++) {
-		err = read_tier(d, t, &out->tier[t], &reads, &writes[t]);
-		out->reads += reads;
-		out->writes += writes[t];
-		if (out->tier[t].kind == TERRACE_KIND_SLOTS)
-			out->fast_reads += reads;
-	}
-	if (!err)
-		number(d, "index_lookups", &out->vain_reads);
-	if (!err && !number(d, "tune/avoid_tiers", &avoid))
-		for (uint32_t t = 0; t < out->nr_tiers; t++)
-			out->tier[t].avoided = avoid >> t & 1;
-	if (!err)
-		err = word(d, "mode", line, sizeof(line));
-	if (!err)
-		err = read_latency(d, out, writes);
-	if (err)
-		return err;
-	report_physical(d, out);
-	out->writable = !strcmp(line, "write");
-	memcpy(out->written_blocks, d->written_blocks, sizeof(out->written_blocks));
-	return 0;
+	return counters_read(&d->counters, d->hello.nr_tiers, d->hello.virtual_blocks, out);
 }
-
-/* ---- the control device ---------------------------------------------------------------- */
 
 static int device_shape(struct port *port, struct port_shape *out)
 {
@@ -414,52 +170,12 @@ static int device_claim(struct port *port, bool on)
 	return err == -ENOTTY ? -EOPNOTSUPP : err;
 }
 
-static bool holds(const char *pid, const char *path)
-{
-	char link[600], target[300];
-	struct dirent *entry;
-	bool found = false;
-	DIR *fds;
-
-	snprintf(link, sizeof(link), "/proc/%.20s/fd", pid);
-	fds = opendir(link);
-	while (fds && !found && (entry = readdir(fds))) {
-		ssize_t n;
-
-		snprintf(link, sizeof(link), "/proc/%.20s/fd/%s", pid, entry->d_name);
-		n = readlink(link, target, sizeof(target) - 1);
-		target[n > 0 ? n : 0] = 0;
-		found = !strcmp(target, path);
-	}
-	if (fds)
-		closedir(fds);
-	return found;
-}
-
-/* As far as /proc shows it to us. */
 static void device_holders(struct port *port, char *text, size_t bytes)
 {
-	char path[160], line[64];
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	size_t used = 0;
+	char path[160];
 
 	snprintf(path, sizeof(path), TERRACE_DEVICE_FOLDER "/%s", device_of(port)->name);
-	text[0] = 0;
-	while (proc && (entry = readdir(proc))) {
-		char comm[300];
-
-		if (strtol(entry->d_name, NULL, 10) <= 0 || strtol(entry->d_name, NULL, 10) == getpid() ||
-		    !holds(entry->d_name, path))
-			continue;
-		snprintf(comm, sizeof(comm), "/proc/%.20s/comm", entry->d_name);
-		if (read_line(comm, line, sizeof(line)) || used >= bytes)
-			continue;
-		used += (size_t)snprintf(text + used, bytes - used, "%s%s (pid %.20s)", used ? ", " : "", line,
-					 entry->d_name);
-	}
-	if (proc)
-		closedir(proc);
+	holders_of(path, text, bytes);
 }
 
 static int device_drain(struct port *port, uint32_t most, port_see_fn see, void *ctx)
@@ -501,8 +217,7 @@ static void device_close(struct port *port)
 		d->sense->close(d->sense);
 	if (d->port.health)
 		d->port.health->close(d->port.health);
-	for (uint32_t i = 0; i < d->nr_kept; i++)
-		close(d->kept[i].fd);
+	counters_close(&d->counters);
 	if (d->summary)
 		munmap((void *)d->summary, d->hello.summary_bytes);
 	if (d->ring)
@@ -564,7 +279,7 @@ static void add_sampler(struct device *d)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/dev/%s", d->disk);
+	snprintf(path, sizeof(path), "/dev/%s", d->counters.disk);
 	d->sampler_fd = device_marker(&d->port);
 	if (sampler_open(&d->sampler, path, d->sampler_fd))
 		return;
@@ -601,9 +316,9 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 	err = map_rings(d);
 	if (err)
 		return fail(d, err, why, bytes, "the ring of results");
-	err = find_disk(d, name);
+	err = counters_find(&d->counters, name);
 	if (err)
-		return fail(d, err, why, bytes, SYSFS);
+		return fail(d, err, why, bytes, COUNTERS_FOLDER);
 	add_sampler(d);
 	d->port.fd = d->fd;
 	d->port.sampling = 1;
@@ -615,51 +330,36 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 
 unsigned int device_major(const struct port *port)
 {
-	return ((const struct device *)port)->major;
+	return ((const struct device *)port)->counters.major;
 }
 
 unsigned int device_minor(const struct port *port)
 {
-	return ((const struct device *)port)->minor;
+	return ((const struct device *)port)->counters.minor;
 }
 
 uint32_t device_heat_sample(struct port *port)
 {
 	uint64_t n;
 
-	return number(device_of(port), "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
+	return counters_number(&device_of(port)->counters, "tune/heat_sample", &n) || !n ? 1 : (uint32_t)n;
 }
 
 uint32_t device_slow_sample(struct port *port)
 {
 	uint64_t n;
 
-	return number(device_of(port), "tune/slow_sample", &n) ? 0 : (uint32_t)n;
-}
-
-static int set_tune(struct port *port, const char *name, uint32_t n)
-{
-	char path[160], text[16];
-	int bytes = snprintf(text, sizeof(text), "%u\n", n), fd, err = 0;
-
-	snprintf(path, sizeof(path), SYSFS "/%s/tune/%s", device_of(port)->disk, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, (size_t)bytes) != bytes)
-		err = -errno;
-	close(fd);
-	return err;
+	return counters_number(&device_of(port)->counters, "tune/slow_sample", &n) ? 0 : (uint32_t)n;
 }
 
 int device_set_heat_sample(struct port *port, uint32_t n)
 {
-	return set_tune(port, "heat_sample", n);
+	return counters_set(&device_of(port)->counters, "heat_sample", n);
 }
 
 int device_set_slow_sample(struct port *port, uint32_t n)
 {
-	return set_tune(port, "slow_sample", n);
+	return counters_set(&device_of(port)->counters, "slow_sample", n);
 }
 
 int device_marker(struct port *port)
