@@ -56,7 +56,7 @@ void repay_moved(struct repay *r, uint64_t block, enum repay_way way)
 		r->counts.down += weight(r);
 }
 
-void repay_read(struct repay *r, uint64_t block)
+void repay_read(struct repay *r, uint64_t block, double stands_for)
 {
 	struct repay_slot *s = slot_of(r, block);
 
@@ -65,7 +65,7 @@ void repay_read(struct repay *r, uint64_t block)
 	if (s->way == REPAY_UP)
 		r->counts.up_hits += weight(r);
 	else if (!s->seen && (r->epoch - s->epoch) % EPOCHS < LATELY)
-		r->counts.down_reads += weight(r);
+		r->counts.down_reads += weight(r) * stands_for;
 	s->seen = 1;
 }
 

@@ -47,7 +47,8 @@ size_t repay_bytes(uint32_t slots);
 int repay_init(struct repay *r, uint32_t slots, double rate, void *mem, size_t bytes);
 
 void repay_moved(struct repay *r, uint64_t block, enum repay_way way);
-void repay_read(struct repay *r, uint64_t block);
+/* @stands_for: reads of what went down, of which only a sample is told. */
+void repay_read(struct repay *r, uint64_t block, double stands_for);
 
 /* What happened since the last call, which ends an epoch; what went up still repays in the next. */
 struct repay_counts repay_take(struct repay *r);

@@ -54,7 +54,7 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 	book_used(&e->book, block);
 	if (a->op != PORT_READ)
 		return;
-	repay_read(&e->repay, block);
+	repay_read(&e->repay, block, a->always ? slow_sampling(e) : 1);
 	if (where == PORT_UNKNOWN)
 		where = book_where(&e->book, e->port, block);
 	if (where == PORT_SLOW)

@@ -196,16 +196,16 @@ static void counts_hits_and_regrets(void **state)
 	repay_moved(&r, 5, REPAY_UP);
 	repay_moved(&r, 6, REPAY_DOWN);
 	for (int i = 0; i < 3; i++) {
-		repay_read(&r, 5);
-		repay_read(&r, 6);
-		repay_read(&r, 7);
+		repay_read(&r, 5, 1);
+		repay_read(&r, 6, 1);
+		repay_read(&r, 7, 1);
 	}
 	c = repay_take(&r);
 	assert_near(c.up, 1, 1e-6);
 	assert_near(c.up_hits, 3, 1e-6);
 	assert_near(c.down, 1, 1e-6);
 	assert_near(c.down_reads, 1, 1e-6);
-	repay_read(&r, 5);	/* it still repays in the next epoch */
+	repay_read(&r, 5, 1);	/* it still repays in the next epoch */
 	repay_moved(&r, 8, REPAY_DOWN);
 	c = repay_take(&r);
 	assert_near(c.up, 0, 0);
@@ -214,10 +214,17 @@ static void counts_hits_and_regrets(void **state)
 	repay_moved(&r, 9, REPAY_DOWN);
 	for (int i = 0; i < 6; i++)
 		repay_take(&r);
-	repay_read(&r, 9);
+	repay_read(&r, 9, 1);
 	c = repay_take(&r);
 	assert_near(c.down_reads, 1, 1e-6);
-	repay_read(&r, 8);	/* but this is no regret: it has been down there for long */
+	repay_moved(&r, 10, REPAY_DOWN);
+	repay_moved(&r, 11, REPAY_UP);
+	repay_read(&r, 10, 16);	/* one in sixteen is told of what lies below */
+	repay_read(&r, 11, 16);
+	c = repay_take(&r);
+	assert_near(c.down_reads, 16, 1e-6);
+	assert_near(c.up_hits, 1, 1e-6);
+	repay_read(&r, 8, 1);	/* but this is no regret: it has been down there for long */
 	c = repay_take(&r);
 	assert_near(c.down_reads, 0, 0);
 	free(mem);
@@ -235,8 +242,8 @@ static void a_sample_is_scaled(void **state)
 	assert_int_equal(repay_init(&r, 65536, 1.0 / 16, mem, n), 0);
 	for (uint64_t b = 0; b < 100000; b++) {
 		repay_moved(&r, b, REPAY_UP);
-		repay_read(&r, b);
-		repay_read(&r, b);
+		repay_read(&r, b, 1);
+		repay_read(&r, b, 1);
 	}
 	c = repay_take(&r);
 	assert_near(c.up, 100000, 5000);

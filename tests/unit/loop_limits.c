@@ -529,6 +529,49 @@ static void a_uniform_load_needs_no_slow_read_told(void **state)
 	sim_remove(s);
 }
 
+static void until_judged(struct sim *s)
+{
+	uint64_t epochs = s->e.governor.epochs;
+
+	while (s->e.governor.epochs == epochs)
+		uniform_load(s, 64, 0.5);
+}
+
+/* Of blocks that have gone down, those that a uniform load reads within an epoch. */
+static double regretted(uint32_t sample)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double n;
+
+	s->sample = sample;
+	s->port.sampling = sample ? 1.0 / sample : 1;
+	s->port.slow_always = true;
+	s->c.tuning.governor.epoch_ops = 60000;
+	sim_open(s);
+	uniform_load(s, 300000, 0.5);
+	assert_true(s->e.rests);
+	assert_int_equal(s->port.slow_sampling, sample);
+	until_judged(s);
+	for (uint64_t b = 0; b < BLOCKS; b++)
+		if (s->v.place[b] == PLACE_PACKED)
+			repay_moved(&s->e.repay, b, REPAY_DOWN);
+	until_judged(s);
+	n = s->e.governor.last.regretted;
+	sim_remove(s);
+	return n;
+}
+
+/* One in sixteen slow reads is told then.  Twice is regretted once, so the sample says a little more. */
+static void regret_counts_reads_that_are_not_told(void **state)
+{
+	double each = regretted(0), sampled = regretted(16);
+
+	(void)state;
+	print_message("%.0f blocks were read again, by a sample of the reads %.0f\n", each, sampled);
+	assert_in_range((uint64_t)each, 15000, 25000);
+	assert_in_range((uint64_t)sampled, (uint64_t)each * 7 / 10, (uint64_t)each * 15 / 10);
+}
+
 /* What only compactions read is not heard of: their load is not taken for uniform. */
 static void reads_that_are_not_heard_are_no_uniform_load(void **state)
 {
@@ -668,6 +711,7 @@ int main(void)
 		cmocka_unit_test(all_hot_stops_moves),
 		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
 		cmocka_unit_test(a_uniform_load_needs_no_slow_read_told),
+		cmocka_unit_test(regret_counts_reads_that_are_not_told),
 		cmocka_unit_test(reads_that_are_not_heard_are_no_uniform_load),
 		cmocka_unit_test(refused_orders_leave_nothing_behind),
 		cmocka_unit_test(failed_orders_are_told_and_tried_again),

@@ -38,6 +38,19 @@ terracectl pin vol 8192-9215 > /dev/null
 load 200
 holds 0 1000 "before it"
 
+# ---- a module without the tunable, which would have new data come while the old go: nothing moves
+mkdir -p /dev/shm/older
+mount --bind /dev/shm/older "$(disk)/tune"
+vol_message commit
+before=$(used 0)
+why="volume 'vol' cannot be told to avoid tier 0 \(/sys/fs/terrace/.*/tune/avoid_tiers: No such file or directory\): is its module older than terracectl\?"
+refuses 1 "$why" evacuate vol 0
+refuses 1 "$why" evacuate --undo vol 0
+umount "$(disk)/tune"
+check_eq "blocks on tier 0 after that" "$(used 0)" "$before"
+check_eq "avoided" "$(avoided)" 0
+pass "an older module"
+
 # ---- slots to slots, then both to shelves
 evacuates 0 1
 check_eq "avoided" "$(avoided)" 1
