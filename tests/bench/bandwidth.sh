@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Bandwidth in order and at random, the steady state of shelves, tails during moves, scans.
 # bench: mode=vtime memory=5G timeout=1500
+# seeds: 1 for hits and overwrites, 1 and up where there are several runs of them; data: fio's own
+# packages: fio
 #
 # On drive models (Documentation/drive-model.md), in virtual time. What the
 # volume's own instructions cost is in these figures: one per nanosecond. Each
@@ -167,7 +169,7 @@ scans() {	# WHAT [FIO_ARG...]
 # ---- tails ----
 
 hot_reads() {
-	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=16m --iodepth=1 --rw=randread --norandommap --randrepeat=0 \
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=16m --iodepth=1 --rw=randread --norandommap --randrepeat=0 --randseed=1 \
 		--time_based --runtime="$1"
 	p999_ns
 }

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a cold read's instructions are spent on, function by function.
 # bench: mode=vtime memory=3G timeout=600 plugin=profile
+# seeds: 2 for what is counted, 1 before it; data: fio's own
+# packages: fio
 #
 # pread() of 4 KiB blocks that lie in packs of LZ4 in clusters of 4 KiB, indexes known,
 # without promotion cache and with, on a drive model and on RAM disks; less what a pread() of the RAM disk takes. The same

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Databases, unmodified, on xfs and ext4: all on fast, all on slow, peers, RocksDB's own tiering, Terrace.
 # bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4
+# seeds: SEED - 1 to warm up, SEED - 2 to learn, from SEED = 1000 on one for each row; of RocksDB's own threads none
+# packages: librocksdb7.8 libsqlite3-0 postgresql-15 xfsprogs e2fsprogs bcache-tools
 #
 # RocksDB and SQLite under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
 # say how. Each is loaded; then come the rows, one after the other. Before the first of those that use the same keys

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What knowing a database's files is worth: an unmodified RocksDB on xfs, with all uses, without one each, and without any.
 # bench: mode=functional memory=3G timeout=2400 cpus=2 parts=VARIANTS:all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none,blind
+# seeds: in the calls of db_bench: 10, 20, 60 and up for writes and probes
+# packages: rocksdb-tools librocksdb7.8 xfsprogs
 # two runs: . => real time: when RocksDB's and terraced's threads get a CPU decides what is compacted and moved when
 #
 # Each variant is a fresh volume, whose fast tier holds half of the database: it is filled, and an eighth of

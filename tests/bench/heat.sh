@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What sensing costs an I/O: block heat through BPF, and through perf beside it; and files.
 # bench: mode=vtime memory=3G timeout=2400 parts=WHAT:blocks,files
+# seeds: 77 to warm up, the depth for what is measured
+# packages: fio
 #
 # One instruction is one nanosecond, on one CPU. Each figure is the time per 4 KiB
 # read hit with terraced sensing, less that of the same run with terraced not

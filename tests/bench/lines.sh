@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Cache misses and shared atomics on a read hit, counted instruction by instruction.
 # bench: mode=vtime memory=3G timeout=600 plugin=lines append=noreplace-smp
+# seeds: 2 for what is counted, 1 before it
 #
 # Blocks stand 128 MiB apart in a volume of 1 TiB, each in a region of its own:
 # the map's table, regions and places together are ten times the modelled

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What orders cost: demotion against the disk's bandwidth, write amplification, payload, cold reads, drops.
 # bench: mode=vtime memory=4G timeout=900
+# seeds: 7 for cold reads; data: fio's own
+# packages: fio
 #
 # In virtual time, with one CPU, on drive models. 160 MiB of fio's data that
 # compress by half, in regions 0 to 39, go down by append with LZ4 and clusters

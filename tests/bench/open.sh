@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Memory per block, activation, replay of the journal, discard of a whole volume.
 # bench: mode=vtime memory=3G timeout=600
+# seeds: 1
+# packages: fio
 # shellcheck disable=SC2034,SC2001
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -77,7 +79,7 @@ $((1024 * 2048)) $((3584 * 2048)) zero"
 }
 
 fio_map() {
-	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --iodepth=8 --randrepeat=0 "$@" > /dev/null
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --iodepth=8 --randrepeat=0 --randseed=1 "$@" > /dev/null
 }
 
 memory() {
@@ -149,7 +151,7 @@ replay() {
 	mkram copyf 256
 	dd if=/dev/zero of=/dev/ram/copyf bs=1M count=256 oflag=direct status=none
 	vol_up stream_kb=0 atomic=no:0
-	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=64m --norandommap --randrepeat=0 --rw=randwrite --iodepth=32 \
+	fio_ --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=64m --norandommap --randrepeat=0 --randseed=1 --rw=randwrite --iodepth=32 \
 		--io_size=$((REPLAY * 4))k --end_fsync=1 --output=/dev/shm/o --eta=never
 	from_ram dd if=/dev/ram/tfast of=/dev/ram/copyf bs=1M iflag=direct oflag=direct status=none
 	vol_down

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What an I/O costs, what memory takes, how long opening lasts, against the volume's size, its regions in memory, and the queue's depth.
 # bench: mode=vtime memory=3G timeout=1800
+# seeds: one, in tools/each.c
 #
 # size	BLOCKS blocks, each in a region of its own, all over volumes of 1 GiB to 64 TiB
 # regions	a volume of 64 TiB with more and more of its regions in memory

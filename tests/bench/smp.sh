@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Eight-way fio, on hits and on new blocks, and packing, on one CPU and on two: does a lock stop scaling?
 # bench: mode=functional memory=3G timeout=500 cpus=2 alone
+# seeds: 1
+# packages: fio
 # two runs: . => real time, on CPUs that do other things as well; the bars are of ratios
 #
 # The only figures here in real time, on whatever else the host does. So only
@@ -38,7 +40,7 @@ vol_message checkpoint
 
 # iops DEVICE MODE
 iops() {
-	fio_ --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size=${MB}m --norandommap --randrepeat=0 --rw="$2" --iodepth=8 \
+	fio_ --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size=${MB}m --norandommap --randrepeat=0 --randseed=1 --rw="$2" --iodepth=8 \
 		--numjobs=8 --thread --group_reporting --time_based --runtime="$SECONDS_EACH" --output-format=json --output=/dev/shm/o.json > /dev/null
 	awk -F'[ ,:]+' '/"iops" :/ { if ($3 > best) best = $3 } END { printf "%.0f\n", best }' /dev/shm/o.json
 }

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Do no harm: with terraced no slower than the better of the janitor alone and of a placement that never changes
 # bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:uniform-read,uniform-mixed,uniform-write,zipf-read,zipf-mixed,hotspot-read,hotspot-mixed,all-hot-mixed
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # One CPU has it all: what terraced takes of it is missing to the load. All start with the volume filled in order.
 # shellcheck disable=SC2034

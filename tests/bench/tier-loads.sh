@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A disk with a tenth of NVMe before it: uniform, in order, bursts, discards, fsyncs, mixed sizes.
 # bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:uniform-read,uniform-write,sequential-read,sequential-write,burst,discard,fsync,sizes
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # The drives have volatile caches where such drives have one, so that fsync means something.
 # shellcheck disable=SC2034

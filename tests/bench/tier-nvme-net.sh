@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A network volume with a tenth of NVMe before it, beside the peers and the best static placement
 # bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:zipf-read,hotspot-read,zipf-mixed,hotspot-mixed
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # The network volume serves 64 commands at a time: depth 8.
 # shellcheck disable=SC2034

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A disk with three tenths of QLC and a tenth of Optane before it, beside the disk with the Optane alone
 # bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:zipf-read,hotspot-read,zipf-mixed,hotspot-mixed
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # No peer has three tiers: each of them, and Terrace in the other script, has two.
 # shellcheck disable=SC2034

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # QLC with a tenth of Optane before it: never below the QLC alone, 85 % of the Optane alone
 # bench: mode=vtime memory=4500M timeout=21600 parts=LOADS:zipf-read,hotspot-read,zipf-mixed,hotspot-mixed
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # At depth 32: with one access at a time no placement could reach 85 % of the Optane,
 # as each miss takes 391 us.

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A hotspot that grows, shrinks and moves before a disk: seven stages one after the other, each beside its own best static placement.
 # bench: mode=vtime memory=4500M timeout=21600
+# seeds: from SEED = 1000 on, a hundred for each stage: + 1 and up for its passes, - 1 to measure
+# packages: fio bcache-tools
 #
 # 95 % of the reads go to so much of the volume, as HotRAP, section 4.6, has it: 2, 4, 6, 4, 2 %, then 2 and 5 %
 # elsewhere. A stage: $PASSES passes, then $IOS reads are measured. The systems stay up all

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What it costs to trim a dead table's range on a fragmented filesystem: all free extents looked at, or the long ones.
 # bench: mode=vtime memory=3G timeout=3600 parts=PARTS:small,large
+# seeds: nothing is drawn
+# packages: xfsprogs e2fsprogs
 #
 # small	FILES files of 4 KiB, every second of which is deleted; then tables of 8 MiB are written and deleted. Each one's range
 #	is trimmed as terraced does it first (no free extent shorter than the range), another's with all free extents looked at.

@@ -19,6 +19,7 @@ ran() {
 	echo "$2" > "build/bench/$1/status"
 	echo "TERRACE_BENCH_ENV=\"VOLUME_MB=256\" tests/bench/run ${1/\//:}" > "build/bench/$1/command"
 	echo 1234567 > "build/bench/$1/source"
+	printf '%s\n' 'QEMU emulator version 7.2.22' 'fio 3.33-3' > "build/bench/$1/versions"
 	echo "[    0.000000] Linux version 6.1.0-1-amd64 (x)" > "build/bench/$1/kernel.log"
 	printf '# fast: 256 MiB on the fast drive alone\n%s: 1 of 2 bars missed\n' "${1%%/*}" > "build/bench/$1/output"
 	[[ $1 != */* ]] || tests/bench/run -n "${1%%/*}" > /dev/null || true	# its parts together
@@ -33,11 +34,15 @@ tier-nvme-hdd,zipf-read; terrace; iops,700,a second,,,
 tier-nvme-hdd,zipf-read: terrace; of the best static placement,800,o/oo,>=,950,MISSED
 tier-nvme-hdd,zipf-read: made up,7,o/oo,>=,5,met
 TEXT
-ran policy 0 <<'TEXT'
+ran policy/default 0 <<'TEXT'
 policy,zipf-mixed; default; iops,1000,a second,,,
 policy,zipf-mixed; default; slow_reads,100,o/oo,,,
+TEXT
+ran policy/heat-lru 0 <<'TEXT'
 policy,zipf-mixed; heat-lru; iops,900,a second,,,
 policy,zipf-mixed; heat-lru; slow_reads,100,o/oo,,,
+TEXT
+ran policy/rule-oldest 0 <<'TEXT'
 policy,zipf-mixed; rule-oldest; iops,1009,a second,,,
 policy,zipf-mixed; rule-oldest; slow_reads,100,o/oo,,,
 policy,made up,3,o/oo,<=,2,MISSED
@@ -55,6 +60,9 @@ has '^\| tier-nvme-hdd \| zipf-read: terrace; of the best static placement \| 80
 has '^\| zipf-read: made up \| 7 o/oo \| >= 5 \| met \|$'
 has '^    TERRACE_BENCH_ENV="VOLUME_MB=256" tests/bench/run tier-nvme-hdd:zipf-read$'
 has '^Kernel 6.1.0-1-amd64, source 1234567, vtime mode'
+has '^- versions: QEMU emulator version 7.2.22, fio 3.33-3$'
+has '^- seeds: SEED \+ 1 and up'
+for script in tests/bench/*.sh; do grep -q '^# seeds: ' "$script" || die "$script does not say its seeds"; done
 has '^\| bcache \| 500 \| 9000 \|$'
 has '^\| terrace \| 700 \*\*MISSED\*\* \| +\|$'
 has '^\| cache-32 \| not run \|'
@@ -68,6 +76,8 @@ has '^\| rule-random .*not run \|$'
 has '^\| no-inherit_heat .*not run \|$'
 has '1 of 2 figures agree within 1 %'
 has '^\| zipf-read; terrace; iops \| 700 \| 720 \| \*\*has to\*\* \|$'
+check_eq "variants of policy.sh and its parts" "$(sed -n '/^variants="/,/^"/s/^\([a-z][a-z0-9-]*\)\(\t.*\)\?$/\1/p' tests/bench/policy.sh | grep -v '^variants' | xargs)" \
+	"$(sed -n 's/^# bench:.*parts=VARIANTS://p' tests/bench/policy.sh | tr ',' ' ')"
 has_not 'bcache; iops \| 500 \| 503'
 has '^- \*\*optane\*\*: .*read_lat_ns'
 
@@ -88,12 +98,12 @@ cp $PAGE build/before
 mv build/bench/policy build/bench/db build/
 expect 0 'README.md' tests/bench/page
 cmp $PAGE build/before || die "measuring less loses what was measured before"
-ran policy 0 <<'TEXT'
+ran policy/default 0 <<'TEXT'
 policy,zipf-mixed; default; iops,1234,a second,,,
 TEXT
 expect 0 'README.md' tests/bench/page
 has '1234'
-has_not 'IOPS 1000 → 900'
+has 'IOPS 1234 → 900'
 
 # a page of several sessions: what each part left stays, with its picture and its warm-up, until that part is run anew
 rm -r build/bench
