@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Ablations: the same load with one technique switched at a time, and what that changes
 # bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-streams,no-packing,lz4-only,zstd-only,zstd-narrow,append-cheap,append-dear,wear-dear,no-governor,no-brake
+# seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
+# packages: fio bcache-tools
 #
 # Data compress by half. A switch that changes neither throughput nor reads and writes of the
 # slow drive by one part in a hundred is marked on the page: its technique is not at work
@@ -53,9 +55,7 @@ for LOAD in ${LOADS//,/ }; do
 		run_system terrace
 		printf '%-12s %-22s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: fast %6s slow %6s\n' "$LOAD" "$name" "${GOT[terrace-iops]}" \
 			"${GOT[terrace-p99]}" "${GOT[terrace-p999]}" "${GOT[terrace-slow_reads]}" "${GOT[terrace-fast]}" "${GOT[terrace-slow]}"
-		for word in iops p99 p999 slow_reads user fast slow; do
-			bars_row "$BARS_SCRIPT" "$LOAD; $name; $word" "${GOT[terrace-$word]}" "$(unit_of $word)" "" "" ""
-		done
+		system_rows "$LOAD" "$name" terrace
 	done <<< "$variants"
 done
 bars_end

@@ -4,8 +4,9 @@
 #
 # tier_table LOAD	runs fio-jobs/tier-LOAD.fio on every one of $SYSTEMS: warms up for $PASSES passes (a
 #			pass: as many accesses as the fast tier has blocks), and for $WARM_S seconds at least; then
-#			measures $IOS accesses with a seed of their own; then has everything dirty written down
-# iops SYSTEM, p999 SYSTEM …	what the last table had: iops p99 p999 slow_reads fast_bytes slow_bytes user_bytes
+#			measures $IOS accesses with a seed of their own; then has everything dirty written down; its
+#			rows are those of the table $TABLE, or LOAD
+# got SYSTEM WORD		what the last table had: $WORDS; "" if it was not measured
 # best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
 # of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
@@ -29,6 +30,7 @@ IOS=${IOS:-50000}
 DEPTH=${DEPTH:-1}
 SEED=${SEED:-1000}
 PASS_IOS=$((FAST_MB * 256))
+WORDS="iops p99 p999 slow_reads user fast slow wa fast_erases slow_erases"
 LOAD=
 declare -A GOT SETTINGS_SHOWN
 
@@ -63,7 +65,7 @@ warm_up() {	# SYSTEM
 	case $1 in fast|slow|ideal) return ;; esac
 	for ((pass = 1; pass <= PASSES; pass++)); do
 		job $((SEED + pass)) "$PASS_IOS"
-		echo "$LOAD,$1,$pass,$(job_iops)" >> "$OUT/warm.csv"
+		echo "${TABLE:-$LOAD},$1,$pass,$(job_iops)" >> "$OUT/warm.csv"
 		kb=$((kb + TERSE[46]))
 		# what works by the clock gets its time as well
 		[ $(($(up_s) - begin)) -ge $((WARM_S * pass / PASSES)) ] || sleep $((WARM_S * pass / PASSES - $(up_s) + begin))
@@ -82,6 +84,18 @@ measure() {	# SYSTEM
 	USER_KB=$((USER_KB + TERSE[46]))
 }
 
+# What the drives programmed since the system was set up, folding out of an SLC buffer included, when all that was dirty
+# has been written down: of what users wrote, and in erase units.
+wear() {	# SYSTEM
+	local s=$1 programmed
+	programmed=$(($(drive_get fastd programmed) + $(drive_get slowd programmed)))
+	[ -z "$MID" ] || programmed=$((programmed + $(drive_get midd programmed)))
+	GOT[$s-wa]=
+	[ "$USER_KB" = 0 ] || GOT[$s-wa]=$((programmed * 1000 / 1024 / USER_KB))
+	GOT[$s-fast_erases]=$(drive_get fastd erases)
+	GOT[$s-slow_erases]=$(drive_get slowd erases)
+}
+
 run_system() {
 	local s=$1
 	SECONDS=0
@@ -92,15 +106,16 @@ run_system() {
 	GOT[$s-fast]=$(($(drive_get fastd write_bytes) / 1048576))
 	GOT[$s-slow]=$(($(drive_get slowd write_bytes) / 1048576))
 	GOT[$s-user]=$((USER_KB / 1024))
-	[ "$s" != slow ] || GOT[$s-fast]=0
-	[ "$s" != fast ] || GOT[$s-slow]=0
+	wear "$s"
+	[ "$s" != slow ] || GOT[$s-fast]=0 GOT[$s-fast_erases]=0
+	[ "$s" != fast ] || GOT[$s-slow]=0 GOT[$s-slow_erases]=0
 	[ "${SETTINGS_SHOWN[$s]:-}" ] || echo "# $s: $(system_settings "$s")"
 	SETTINGS_SHOWN[$s]=yes
 	system_down "$s"
 }
 
 tier_table() {
-	local s word
+	local s
 	LOAD=$1
 	IDEAL=$(sed -n 's/^random_distribution=//p' "/dev/shm/jobs/tier-$LOAD.fio")
 	GOT=()
@@ -110,15 +125,21 @@ tier_table() {
 	for s in $SYSTEMS; do
 		[ "$s" != ideal ] || [[ $IDEAL = z* ]] || continue
 		run_system "$s"
-		printf '%-18s %-12s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: user %6s fast %6s slow %6s\n' "$LOAD" "$s" \
-			"${GOT[$s-iops]}" "${GOT[$s-p99]}" "${GOT[$s-p999]}" "${GOT[$s-slow_reads]}" "${GOT[$s-user]}" "${GOT[$s-fast]}" "${GOT[$s-slow]}"
-		for word in iops p99 p999 slow_reads user fast slow; do
-			bars_row "$BARS_SCRIPT" "$LOAD; $s; $word" "${GOT[$s-$word]}" "$(unit_of $word)" "" "" ""
-		done
+		printf '%-18s %-12s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: user %6s fast %6s slow %6s, amplified %5s o/oo\n' "$LOAD" "$s" \
+			"${GOT[$s-iops]}" "${GOT[$s-p99]}" "${GOT[$s-p999]}" "${GOT[$s-slow_reads]}" "${GOT[$s-user]}" "${GOT[$s-fast]}" "${GOT[$s-slow]}" "${GOT[$s-wa]:--}"
+		system_rows "${TABLE:-$LOAD}" "$s" "$s"
 	done
 }
 
-unit_of() { case $1 in iops) echo a second ;; p9*) echo us ;; slow_reads) echo o/oo ;; *) echo MiB ;; esac; }
+unit_of() { case $1 in iops) echo a second ;; p9*) echo us ;; slow_reads | wa) echo o/oo ;; *_erases) echo erases ;; *) echo MiB ;; esac; }
+
+# system_rows TABLE NAME SYSTEM: what there is of it, as NAME's
+system_rows() {
+	local word
+	for word in $WORDS; do
+		[ -z "${GOT[$3-$word]}" ] || bars_row "$BARS_SCRIPT" "$1; $2; $word" "${GOT[$3-$word]}" "$(unit_of "$word")" "" "" ""
+	done
+}
 
 got() { echo "${GOT[$1-$2]:-}"; }
 
