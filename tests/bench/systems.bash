@@ -28,6 +28,7 @@ FAST_MB=$((VOLUME_MB * SHARE / 100))
 SLOW_MB=${SLOW_MB:-$((VOLUME_MB * 5 / 4 + 320))}	# Terrace keeps a few shelves free
 FAST_OPTS=${FAST_OPTS:-lbs=4096 powercut=off cache=off}
 SLOW_OPTS=${SLOW_OPTS:-lbs=4096 powercut=off cache=off}
+SLOW_KIND=${SLOW_KIND:-shelves}			# or home, of a drive that compresses inside
 MID=${MID:-}					# a tier of shelves between, for Terrace alone
 MID_MB=$((VOLUME_MB * 3 / 10 + 320))
 MID_OPTS=${MID_OPTS:-lbs=4096 powercut=off cache=off}
@@ -36,6 +37,8 @@ CONF_LINES=${CONF_LINES:-}			# of [policy], separated by ;
 VOL_OPTIONS=${VOL_OPTIONS:-cache_mb=$((VOLUME_MB / 32))}
 SECTORS=$((VOLUME_MB * 2048))
 DEV=
+# where drives() puts them: who wants others than drive models has a drives() of his own
+FAST_DEV=/dev/mapper/fastd SLOW_DEV=/dev/mapper/slowd
 
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram fio dmsetup make-bcache ideal
 load_drive
@@ -61,13 +64,19 @@ drives() {	# MB of the fast one
 	mkdrive slowd "$SLOW" "$SLOW_MB" $SLOW_OPTS
 }
 
+drives_reset() {
+	drive fastd reset
+	[ -z "$MID" ] || drive midd reset
+	drive slowd reset
+}
+
 drives_off() {
 	rmdrive fastd
 	[ -z "$MID" ] || rmdrive midd
 	rmdrive slowd
 }
 
-class_of() { case $1 in optane) echo optane ;; nvme-tlc) echo nvme ;; qlc) echo qlc ;; net) echo net ;; *) echo hdd ;; esac; }
+class_of() { case $1 in optane) echo optane ;; nvme-tlc) echo nvme ;; qlc) echo qlc ;; csd) echo csd ;; net) echo net ;; *) echo hdd ;; esac; }
 
 # wait_for WHAT COMMAND...: at most an hour of virtual time
 wait_for() {
@@ -82,14 +91,14 @@ wait_for() {
 
 # ---- one drive ----
 
-fast_up() { drives "$VOLUME_MB"; DEV=/dev/mapper/fastd; }
-slow_up() { drives "$FAST_MB"; DEV=/dev/mapper/slowd; }
+fast_up() { drives "$VOLUME_MB"; DEV=$FAST_DEV; }
+slow_up() { drives "$FAST_MB"; DEV=$SLOW_DEV; }
 
 # ---- the best static placement ----
 
 ideal_up() {
 	drives "$FAST_MB"
-	IDEAL_PPM=$(from_ram ideal "$IDEAL" $((VOLUME_MB * 256)) $((FAST_MB * 256)) /dev/mapper/fastd /dev/mapper/slowd 2>&1 > /dev/shm/ideal)
+	IDEAL_PPM=$(from_ram ideal "$IDEAL" $((VOLUME_MB * 256)) $((FAST_MB * 256)) $FAST_DEV $SLOW_DEV 2>&1 > /dev/shm/ideal)
 	DM_DISABLE_UDEV=1 from_ram dmsetup create tested /dev/shm/ideal
 	rm /dev/shm/ideal
 	DEV=/dev/mapper/tested
@@ -99,13 +108,18 @@ ideal_down() { dmr tested; }
 # ---- dm-cache ----
 
 cache_table() {	# KB POLICY
-	echo "0 $SECTORS cache /dev/mapper/cmeta /dev/mapper/cdata /dev/mapper/slowd $(($1 * 2)) 1 writeback $2 0"
+	echo "0 $SECTORS cache /dev/mapper/cmeta /dev/mapper/cdata $SLOW_DEV $(($1 * 2)) 1 writeback $2 0"
 }
+
+# cache_meta KB: sectors of its metadata, as its documentation has it: 4 MiB and 16 bytes a block; in whole MiB
+cache_meta() { echo $(((4 + (FAST_MB * 1024 / $1 * 16 + 1048575) / 1048576) * 2048)); }
 
 cache_up() {	# KB
 	drives "$FAST_MB"
-	dmc cmeta "0 16384 linear /dev/mapper/fastd 0"
-	dmc cdata "0 $((FAST_MB * 2048 - 16384)) linear /dev/mapper/fastd 16384"
+	local meta
+	meta=$(cache_meta "$1")
+	dmc cmeta "0 $meta linear $FAST_DEV 0"
+	dmc cdata "0 $((FAST_MB * 2048 - meta)) linear $FAST_DEV $meta"
 	dmc tested "$(cache_table "$1" smq)"
 	# LVM raises it to eight blocks where the default of 2048 sectors is less
 	[ "$1" -le 128 ] || from_ram dmsetup message tested 0 migration_threshold $(($1 * 16))
@@ -131,7 +145,7 @@ cache_down() { dmr tested; dmr cmeta; dmr cdata; }
 
 writecache_up() {
 	drives "$FAST_MB"
-	dmc tested "0 $SECTORS writecache s /dev/mapper/slowd /dev/mapper/fastd 4096 0"
+	dmc tested "0 $SECTORS writecache s $SLOW_DEV $FAST_DEV 4096 0"
 	DEV=/dev/mapper/tested
 }
 
@@ -162,10 +176,10 @@ bcache_bucket() {
 bcache_up() {
 	local word
 	drives "$FAST_MB"
-	from_ram make-bcache --writeback --block 4k --bucket "$(bcache_bucket)k" -C /dev/mapper/fastd -B /dev/mapper/slowd > /dev/shm/bcache.said 2>&1 ||
+	from_ram make-bcache --writeback --block 4k --bucket "$(bcache_bucket)k" -C $FAST_DEV -B $SLOW_DEV > /dev/shm/bcache.said 2>&1 ||
 		die "make-bcache: $(cat /dev/shm/bcache.said)"
-	echo /dev/mapper/fastd > /sys/fs/bcache/register || die "bcache: $(dmesg | tail -3)"
-	echo /dev/mapper/slowd > /sys/fs/bcache/register
+	echo $FAST_DEV > /sys/fs/bcache/register || die "bcache: $(dmesg | tail -3)"
+	echo $SLOW_DEV > /sys/fs/bcache/register
 	wait_for "bcache0 appears" [ -e $BCACHE/cache ]
 	for word in sequential_cutoff cache/congested_read_threshold_us cache/congested_write_threshold_us; do
 		echo 0 > $BCACHE/$word
@@ -194,9 +208,9 @@ bcache_gone() { [ ! -e /sys/block/bcache0 ] && [ ! -e "$BCACHE_SET" ]; }
 volume_up() {
 	local tiers=()
 	drives "$FAST_MB"
-	tiers+=(--tier "$(class_of "$FAST"):slots:atomic=/dev/mapper/fastd")
+	tiers+=(--tier "$(class_of "$FAST"):slots:atomic=$FAST_DEV")
 	[ -z "$MID" ] || tiers+=(--tier "$(class_of "$MID"):shelves:atomic=/dev/mapper/midd")
-	tiers+=(--tier "$(class_of "$SLOW"):shelves:atomic=/dev/mapper/slowd")
+	tiers+=(--tier "$(class_of "$SLOW"):$SLOW_KIND:atomic=$SLOW_DEV")
 	vol_format --size "${VOLUME_MB}M" "${tiers[@]}"
 	# shellcheck disable=SC2086
 	vol_up $VOL_OPTIONS
@@ -260,8 +274,7 @@ system_up() {
 	cache-*)	cache_up "${1#cache-}" ;;
 	*)		"$1_up" ;;
 	esac
-	drive fastd reset
-	drive slowd reset
+	drives_reset
 }
 
 system_settle() {
@@ -286,7 +299,7 @@ system_settings() {
 	fast)		echo "$VOLUME_MB MiB on the fast drive alone" ;;
 	slow)		echo "$VOLUME_MB MiB on the slow drive alone" ;;
 	ideal)		echo "dm-linear, the $((FAST_MB * 256)) likeliest blocks on the fast drive: $((IDEAL_PPM / 1000)) of 1,000 accesses" ;;
-	cache-*)	echo "dm-cache smq, writeback, blocks of ${1#cache-} KiB, 8 MiB of the fast drive for metadata, migration_threshold as LVM has it" ;;
+	cache-*)	echo "dm-cache smq, writeback, blocks of ${1#cache-} KiB, $(($(cache_meta "${1#cache-}") / 2048)) MiB of the fast drive for metadata, migration_threshold as LVM has it" ;;
 	writecache)	echo "dm-writecache of kind s, blocks of 4096, watermarks as they are" ;;
 	bcache)		echo "bcache, writeback, block 4k, bucket $(bcache_bucket)k, sequential_cutoff and both congested_*_threshold_us 0" ;;
 	terrace)	echo "terraced, sense=bpf ${CONF_LINES:+; $CONF_LINES}${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
