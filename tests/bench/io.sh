@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What one 4 KiB I/O costs, beside dm-linear and dm-cache in the same run.
-# bench: mode=vtime memory=4G timeout=900
+# What one 4 KiB I/O costs, beside dm-linear and all peers in the same run.
+# bench: mode=vtime memory=4G timeout=1500
+# seeds: the depth and one for hits; new blocks and appends in the order of tools/commits.c, which has one
+# packages: fio bcache-tools
 #
 # In virtual time one instruction is one nanosecond, so "ns per I/O" reads
 # "instructions per I/O". Each figure is the time per I/O less that of the raw
 # RAM disk, or of dm-linear, in the same run. Bars are those of DESIGN §12.
 # What virtual time does not price, cache misses, is counted by lines.sh.
 #
-# Hits: fio, random over what is mapped. New blocks: tools/commits.c, each
+# Hits: fio, random over what is mapped. Peers: the same, all of it in their caches, on RAM disks, by systems.bash. New blocks: tools/commits.c, each
 # block once, one fsync per so many of them.
 # shellcheck disable=SC2034,SC2001,SC2086
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -18,13 +20,15 @@
 IOS=${IOS:-50000}	# per figure: fio's clock shows milliseconds, 20 ns per I/O
 MB=112			# worked on: all of it is mapped and hot
 BLOCKS=$((MB * 256))
-PARTS=${PARTS:-hit new append}
+PARTS=${PARTS:-hit peers new append}
+PEERS=${PEERS:-cache-32 cache-64 cache-256 writecache bcache}
 declare -A NS
 
 in_ram fio dmsetup
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram commits
 
-fill() { dd if=/dev/zero of="$1" bs=64k count=$((MB * 16)) oflag=direct status=none; }
+# systems.bash has a fill() of its own
+write_all() { dd if=/dev/zero of="$1" bs="${2:-64k}" count="${MB}M" iflag=count_bytes oflag=direct status=none; }
 
 terrace_new() {
 	# A journal as a drive of 16 GiB gets: commits of one record fill a small
@@ -47,13 +51,13 @@ set_up() {
 	dd if=/dev/zero of=/dev/ram/tfast bs=1M count=256 oflag=direct status=none
 	dd if=/dev/zero of=/dev/ram/tslow bs=1M count=320 oflag=direct status=none
 	modprobe dm_cache_smq
-	fill /dev/ram/raw
+	write_all /dev/ram/raw
 	dmc lin "0 $((MB * 2048)) linear /dev/ram/under 0"
-	fill /dev/mapper/lin
+	write_all /dev/mapper/lin
 	dmc cac "0 $((MB * 2048)) cache /dev/ram/cmeta /dev/ram/cfast /dev/ram/origin 64 1 writeback smq 0"
 	from_ram dmsetup message cac 0 migration_threshold 0 2> /dev/null || true
-	fill /dev/mapper/cac
-	fill /dev/mapper/cac
+	write_all /dev/mapper/cac
+	write_all /dev/mapper/cac
 }
 
 # above KEY PEER: the volume's time less the peer's
@@ -75,7 +79,7 @@ ns_of() {
 hits() {
 	local rw qd t dev name limit
 	terrace_new
-	fill "$VOL"
+	write_all "$VOL"
 	sync "$VOL"
 	vol_message checkpoint
 	sleep 10		# the idle checkpoint and the lazy mirror's copy are done
@@ -104,6 +108,88 @@ hits() {
 	done
 	[ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
 	vol_down
+}
+
+# ---- hits, of the peers ----
+
+# uses DEVICE: its reads and writes so far
+uses() { awk '{ print $1 + $5 }' "/sys/block/$(basename "$(readlink -f "$1")")/stat"; }
+
+on_ram_disks() {
+	VOLUME_MB=$MB SHARE=230	# below half of it dirty: nothing is written back
+	FAST=ram SLOW=ram
+	. "$TERRACE_TREE/tests/bench/systems.bash"
+	FAST_DEV=/dev/ram/fastd SLOW_DEV=/dev/ram/slowd
+	drives() {
+		mkram fastd "$FAST_MB"
+		mkram slowd "$SLOW_MB"
+		dd if=/dev/zero of=$FAST_DEV bs=1M count="$FAST_MB" oflag=direct status=none
+		dd if=/dev/zero of=$SLOW_DEV bs=1M count="$MB" oflag=direct status=none
+	}
+	drives_reset() { :; }
+	drives_off() { rmram fastd; rmram slowd; }
+}
+
+# until it reads all of it without its slow drive
+peer_warm() {
+	local round before
+	for ((round = 0; round < 12; round++)); do
+		write_all "$DEV" 1M
+		sleep 2
+		before=$(uses $SLOW_DEV)
+		dd if="$DEV" of=/dev/null bs=64k count=${MB}M iflag=direct,count_bytes status=none
+		[ "$(uses $SLOW_DEV)" != "$before" ] || break
+	done
+	if [ "$1" = bcache ]; then echo 0 > $BCACHE/writeback_running; fi
+}
+
+peers() {
+	local s rw qd word before cheapest
+	on_ram_disks
+	for rw in randread randwrite; do
+		for qd in 1 32; do
+			[ "${NS[raw-$rw-$qd]:-}" ] || ns_of raw-$rw-$qd /dev/ram/raw $((qd + 1)) --rw=$rw --iodepth=$qd
+		done
+	done
+	for s in ${PEERS//,/ }; do
+		system_up "$s"
+		peer_warm "$s"
+		echo "# $s: $(system_settings "$s")$([ "$s" != bcache ] || echo '; writeback_running 0')"
+		before=$(uses $SLOW_DEV)
+		for rw in randread randwrite; do
+			for qd in 1 32; do
+				ns_of "$s-$rw-$qd" "$DEV" $((qd + 1)) --rw=$rw --iodepth=$qd
+				word=${rw#rand}-$qd
+				bars_row "$BARS_SCRIPT" "hits; $s; $word" $((NS[$s-$rw-$qd] - NS[raw-$rw-$qd])) ns "" "" ""
+			done
+		done
+		bars_row "$BARS_SCRIPT" "hits; $s; missed" $((($(uses $SLOW_DEV) - before) * 1000 / (4 * IOS))) o/oo "" "" ""
+		printf '%-12s ns above raw: read QD1 %7s QD32 %7s  write QD1 %7s QD32 %7s  of the slow drive: %s I/Os\n' "$s" $((NS[$s-randread-1] - NS[raw-randread-1])) \
+			$((NS[$s-randread-32] - NS[raw-randread-32])) $((NS[$s-randwrite-1] - NS[raw-randwrite-1])) $((NS[$s-randwrite-32] - NS[raw-randwrite-32])) \
+			$(($(uses $SLOW_DEV) - before))
+		if [ "$s" = bcache ]; then echo 1 > $BCACHE/writeback_running; fi
+		system_settle "$s"
+		system_down "$s"
+	done
+	[ "${NS[ter-randread-1]:-}" ] || return 0
+	for rw in randread randwrite; do
+		for qd in 1 32; do
+			bars_row "$BARS_SCRIPT" "hits; terrace; ${rw#rand}-$qd" "$(above $rw-$qd raw)" ns "" "" ""
+			cheapest=
+			for s in ${PEERS//,/ }; do
+				word=$((NS[$s-$rw-$qd] - NS[raw-$rw-$qd]))
+				[ "${cheapest:-$word}" -lt "$word" ] || cheapest=$word
+			done
+			word="${rw#rand} hit, QD$qd: the cheapest peer, of terrace's"
+			[ "$(wc -w <<< "${PEERS//,/ }")" = 5 ] || word=${word/the cheapest peer/the cheapest of ${PEERS//,/ } alone}
+			# of all peers, one at a time: DESIGN's claim
+			if [[ $rw = randread && $qd = 1 && $word != *alone* ]]; then
+				bar "$word" $((cheapest * 1000 / $(above $rw-$qd raw))) o/oo -4000
+			else
+				figure "$word" $((cheapest * 1000 / $(above $rw-$qd raw))) o/oo
+			fi
+		done
+	done
 }
 
 # ---- new blocks ----
@@ -179,6 +265,7 @@ set_up
 for part in ${PARTS//,/ }; do
 	case $part in
 	hit)	hits ;;
+	peers)	peers ;;
 	new)	new_blocks ;;
 	append)	appends ;;
 	*)	die "no part called $part" ;;
