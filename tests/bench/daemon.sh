@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What terraced takes of a CPU and of memory while the volume serves 100,000 reads a second.
+# What terraced takes of a CPU and of memory while the volume serves 100,000 reads a second, and fewer.
 # bench: mode=vtime memory=2G timeout=2400
+# seeds: 7
+# packages: fio
 # shellcheck disable=SC2086,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -9,6 +11,7 @@
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
 IOPS=${IOPS:-100000}
+FEWER=${FEWER:-10000 30000}	# beside the bar, what it takes at these rates
 RUN=${RUN:-12}	# a merge of RALT comes every few seconds, and is most of it
 printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n' > $CONF
 in_ram fio
@@ -18,9 +21,9 @@ vol_up
 dd if=/dev/zero of="$VOL" bs=1M count=200 oflag=direct conv=fsync status=none
 daemon_start
 
-# read SECONDS: prints the reads a second that came of it
+# read_ SECONDS [RATE]: prints the reads a second that came of it
 read_() {
-	fio_ --name=x --filename="$VOL" --size=200m --rw=randread --bs=4k --ioengine=io_uring --direct=1 --iodepth=32 --rate_iops="$IOPS" \
+	fio_ --name=x --filename="$VOL" --size=200m --rw=randread --bs=4k --ioengine=io_uring --direct=1 --iodepth=32 --rate_iops="${2:-$IOPS}" \
 		--random_distribution=zipf:0.99:0.25 --randrepeat=0 --randseed=7 --norandommap --time_based --runtime="$1" \
 		--output-format=json --output=/dev/shm/o.json > /dev/null
 	awk -F'[ ,:]+' '/"iops" :/ { if ($3 > best) best = $3 } END { printf "%.0f\n", best }' /dev/shm/o.json
@@ -34,19 +37,24 @@ moved() {
 	MOVED=$(($(found promoted_by_flush_blocks) + $(found promoted_by_compaction_blocks) + $(found promoted_by_epoch_blocks) + $(found demoted_blocks) + $(found packed_loose_blocks)))
 	TOLD=$(found slow_reads)
 }
-measure() {	# WHAT
-	local cpu from to reads moved told
+measure() {	# WHAT [RATE]
+	local cpu from to reads moved told rate=${2:-$IOPS}
 	moved
 	moved=$MOVED told=$TOLD
 	cpu=$(cpu_us) from=$(cut -d' ' -f1 /proc/uptime)
-	reads=$(read_ "$RUN")
+	reads=$(read_ "$RUN" "$rate")
 	cpu=$(($(cpu_us) - cpu)) to=$(cut -d' ' -f1 /proc/uptime)
 	moved
 	figure "$1: reads served" "$reads" "a second"
 	figure "$1: slow reads told meanwhile" $((TOLD - told)) ""
 	figure "$1: blocks moved meanwhile" $((MOVED - moved)) ""
 	# of one core, scaled to the rate asked for
-	bar "$1: terraced's CPU, at $IOPS reads a second" "$(awk "BEGIN { printf \"%.0f\", $cpu / 1000 / ($to - $from) * $IOPS / $reads }")" "o/oo" 50
+	cpu=$(awk "BEGIN { printf \"%.0f\", $cpu / 1000 / ($to - $from) * $rate / $reads }")
+	if [ "$rate" = "$IOPS" ]; then
+		bar "$1: terraced's CPU, at $rate reads a second" "$cpu" "o/oo" 50
+	else
+		figure "$1: terraced's CPU, at $rate reads a second" "$cpu" "o/oo"
+	fi
 }
 read_ 1 > /dev/null
 measure "one access in 16"
@@ -60,6 +68,8 @@ for ((round = 0; round < 20; round++)); do
 done
 figure "rounds until nothing moves" "$round" ""
 measure "one access in 16, nothing moves"
+# with fewer hits it samples more of them
+for rate in ${FEWER//,/ }; do measure "as it samples at $rate a second, nothing moves" "$rate"; done
 daemon_stop
 printf '[daemon]\nstate_directory = /dev/shm/state\nsocket = /dev/shm/socket\n[policy]\nheat_sample = 1\n' > $CONF
 daemon_start
