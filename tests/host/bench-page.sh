@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The page of benchmarks says what was missed, what was not run, which switch changes nothing, and where two runs disagree.
-# host: timeout=60
+# host: timeout=180
 . "$TERRACE_TREE/tests/host/lib.sh"
 
 mkdir -p "$OUT/tree/tests/drive" "$OUT/tree/build/bench"
@@ -146,6 +146,16 @@ has '^\| slow \| 22 \|$'
 has_not '^\| slow \| 21 \|$'
 has '^\| slow \| 34 \|$'
 has_not 'db-sqlite-ext4.svg'
+
+# a system that a script would not run is not missing
+ran tier-harm/zipf-read 0 <<'TEXT'
+tier-harm,zipf-read; janitor; iops,5,a second,,,
+tier-harm,zipf-read; terrace; iops,6,a second,,,
+TEXT
+expect 0 'README.md' tests/bench/page
+section() { sed -n "/^## $1\$/,/^## /p" $PAGE; }
+section tier-harm | grep -q '^| frozen | not run |' || die "tier-harm does not say that frozen was not run"
+! section tier-harm | grep -q '^| bcache ' || die "tier-harm has a row of bcache, which it never runs"
 
 # which figures need not agree in two runs, and why; twice compares each part that was run, by the command it left
 ran smp 0 <<'TEXT'
