@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What one 4 KiB I/O costs, beside dm-linear and all peers in the same run.
-# bench: mode=vtime memory=4G timeout=1500
+# bench: mode=vtime memory=4G timeout=2400
 # seeds: the depth and one for hits; new blocks and appends in the order of tools/commits.c, which has one
 # packages: fio bcache-tools
 #
@@ -112,8 +112,9 @@ hits() {
 
 # ---- hits, of the peers ----
 
-# uses DEVICE: its reads and writes so far
-uses() { awk '{ print $1 + $5 }' "/sys/block/$(basename "$(readlink -f "$1")")/stat"; }
+# slow_reads, slow_uses: reads, or reads and writes, of the slow drive so far
+slow_reads() { awk '{ print $1 }' "/sys/block/$(basename "$(readlink -f $SLOW_DEV)")/stat"; }
+slow_uses() { awk '{ print $1 + $5 }' "/sys/block/$(basename "$(readlink -f $SLOW_DEV)")/stat"; }
 
 on_ram_disks() {
 	VOLUME_MB=$MB SHARE=230	# below half of it dirty: nothing is written back
@@ -136,15 +137,15 @@ peer_warm() {
 	for ((round = 0; round < 12; round++)); do
 		write_all "$DEV" 1M
 		sleep 2
-		before=$(uses $SLOW_DEV)
+		before=$(slow_reads)
 		dd if="$DEV" of=/dev/null bs=64k count=${MB}M iflag=direct,count_bytes status=none
-		[ "$(uses $SLOW_DEV)" != "$before" ] || break
+		[ "$(slow_reads)" != "$before" ] || break
 	done
 	if [ "$1" = bcache ]; then echo 0 > $BCACHE/writeback_running; fi
 }
 
 peers() {
-	local s rw qd word before cheapest
+	local s rw qd word before cheapest IOS=$((IOS / 2))	# they take five times as long
 	on_ram_disks
 	for rw in randread randwrite; do
 		for qd in 1 32; do
@@ -155,7 +156,7 @@ peers() {
 		system_up "$s"
 		peer_warm "$s"
 		echo "# $s: $(system_settings "$s")$([ "$s" != bcache ] || echo '; writeback_running 0')"
-		before=$(uses $SLOW_DEV)
+		before=$(slow_uses)
 		for rw in randread randwrite; do
 			for qd in 1 32; do
 				ns_of "$s-$rw-$qd" "$DEV" $((qd + 1)) --rw=$rw --iodepth=$qd
@@ -163,10 +164,10 @@ peers() {
 				bars_row "$BARS_SCRIPT" "hits; $s; $word" $((NS[$s-$rw-$qd] - NS[raw-$rw-$qd])) ns "" "" ""
 			done
 		done
-		bars_row "$BARS_SCRIPT" "hits; $s; missed" $((($(uses $SLOW_DEV) - before) * 1000 / (4 * IOS))) o/oo "" "" ""
+		bars_row "$BARS_SCRIPT" "hits; $s; missed" $((($(slow_uses) - before) * 1000 / (4 * IOS))) o/oo "" "" ""
 		printf '%-12s ns above raw: read QD1 %7s QD32 %7s  write QD1 %7s QD32 %7s  of the slow drive: %s I/Os\n' "$s" $((NS[$s-randread-1] - NS[raw-randread-1])) \
 			$((NS[$s-randread-32] - NS[raw-randread-32])) $((NS[$s-randwrite-1] - NS[raw-randwrite-1])) $((NS[$s-randwrite-32] - NS[raw-randwrite-32])) \
-			$(($(uses $SLOW_DEV) - before))
+			$(($(slow_uses) - before))
 		if [ "$s" = bcache ]; then echo 1 > $BCACHE/writeback_running; fi
 		system_settle "$s"
 		system_down "$s"
