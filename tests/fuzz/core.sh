@@ -4,11 +4,12 @@
 # No bytes make a decoder of kmod/core read astray or accept what is impossible
 #
 # usage: tests/fuzz/core.sh [NAME...]
-# FUZZ_SECONDS=600 for longer; what was found on the way stays in build/fuzz/.
+# FUZZ_SECONDS=600 for longer; what was found on the way stays in build/fuzz/. LEAST= inputs
+# there must have been in all, of each decoder a fiftieth of that.
 
 set -eu
 cd "$(dirname "$0")/../.."
-work=build/fuzz seconds=${FUZZ_SECONDS:-3}
+work=build/fuzz seconds=${FUZZ_SECONDS:-3} least=${LEAST:-100000} total=0
 names=("$@")
 [ $# -gt 0 ] || names=(label super map bitmap owners journal pack)
 mkdir -p "$work"
@@ -26,6 +27,7 @@ for source in kmod/core/*.c; do
 	clang "${flags[@]}" -c -o "$work/core-$(basename "$source" .c).o" "$source"
 done
 
+die() { echo "FAIL: $*" >&2; exit 1; }
 for name in "${names[@]}"; do
 	clang "${flags[@]}" -fsanitize=fuzzer -o "$work/$name" "tests/fuzz/$name.c" "$work"/core-*.o
 	mkdir -p "$work/$name.corpus"
@@ -36,7 +38,10 @@ for name in "${names[@]}"; do
 		echo "$name: failed; the input is in $work/$name.*-*"
 		exit 1
 	}
-	awk -v name="$name" '/number_of_executed_units/ { runs = $2 } / cov: / { cov = $0 }
-		END { sub(/.* cov: /, "", cov); sub(/ .*/, "", cov); print name ": " runs " inputs, coverage " cov }' \
-		"$work/$name.log"
+	runs=$(awk '/number_of_executed_units/ { runs = $2 } END { print runs + 0 }' "$work/$name.log")
+	echo "$name: $runs inputs, coverage $(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/$name.log" | tail -1)"
+	[ "$runs" -ge $((least / 50)) ] || die "$name: only $runs inputs"
+	total=$((total + runs))
 done
+[ $# -gt 0 ] || [ "$total" -ge "$least" ] || die "only $total inputs"
+echo "ok: $total inputs in all"
