@@ -4,6 +4,7 @@
 # host: timeout=600
 . "$TERRACE_TREE/tests/host/lib.sh"
 
+unset SEED TERRACE_RESULTS
 # a tree with toy tests
 mkdir -p "$OUT/tree/tests/host" "$OUT/tree/tests/vm"
 cp -r tests/run "$OUT/tree/tests/"
@@ -48,3 +49,11 @@ for bad in fast=1 timeout=soon; do
 	toy odd "host: $bad" 'true'
 	expect 2 "tests/host/odd.sh: (unknown word|bad timeout)" tests/run odd
 done
+rm tests/host/odd.sh
+# each run is on record
+[ "$(cut -f 1,2,3,4,6 build/test/results.tsv | sort | uniq -c | awk '$2 == "host/slow" { print $1, $3, $4, $5, $6 }')" = "4 - - - FAIL" ] ||
+	die "results.tsv: $(cat build/test/results.tsv)"
+SEED=7 TERRACE_RESULTS=$OUT/results tests/run --no-build good > /dev/null
+check_eq "seeds" "$(cut -f 4 "$OUT/results" | sort -u)" 7
+expect 0 '^host/bad  .* [1-9][0-9]* runs, 0 passed, [1-9][0-9]* failed, 0 skipped; 1 commits, kernels -' tests/run --made bad
+expect 0 '^host/mute .* 0 runs, 0 passed, 0 failed, 0 skipped$' env TERRACE_RESULTS="$OUT/none" tests/run --made host
