@@ -79,6 +79,17 @@ status=0
 "$oracle" verify --keep --ledger "$ledger" --device "$image" --clean > /dev/null || status=$?
 [ "$status" = 1 ] || die "lost writes pass as a clean stop"
 
+# where any value that the block ever had will do, an old one does, and another block's does not
+"$oracle" verify --ledger "$ledger" --device "$image" --older
+rewritten=$(/usr/bin/python3 -ISc 'import sys; data = open(sys.argv[1], "rb").read(); print(next(i for i in range(4000) if any(data[i * 4096:i * 4096 + 512])))' "$image")
+dd if="$image" of="$image" bs=4096 skip="$rewritten" seek=$((rewritten + 1)) count=1 conv=notrunc status=none
+status=0
+"$oracle" verify --ledger "$ledger" --device "$image" --older > "$OUT/older" || status=$?
+[ "$status" = 1 ] || die "another block's data pass as an older value: $(cat "$OUT/older")"
+grep -q "block $((rewritten + 1)) .*foreign.*any value" "$OUT/older" || die "another block's data as an older value: $(cat "$OUT/older")"
+printf '%s\n' "0 $((rewritten + 1))" "$((rewritten + 2)) 999999" > "$OUT/only"
+"$oracle" verify --ledger "$ledger" --device "$image" --older --only "$OUT/only"
+
 # a wrong block is found while the workload runs, too
 cp "$OUT/flushed" "$image"
 rm -f "$ledger" "$ledger.log"

@@ -58,3 +58,18 @@ const char *judge(const struct ledger *l, uint32_t block, const void *data, bool
 		 what_is_wrong(&found), found.verdict == STAMP_WHOLE ? stamp_name(found.version, name) : found.text, may);
 	return text;
 }
+
+/* Who but a test stamps? What has its stamp for this block was on its way there. */
+const char *judge_older(const struct ledger *l, uint32_t block, const void *data, uint64_t *value)
+{
+	static char text[320];
+	struct stamp_found found;
+
+	stamp_read(data, ledger_salt(l), block, &found);
+	*value = found.version;
+	if (found.verdict == STAMP_WHOLE || found.verdict == STAMP_ZEROS)
+		return NULL;
+	snprintf(text, sizeof(text), "block %u (region %u + %u): %s: found %s; allowed: any value of this block", block, block / 1024, block % 1024,
+		 what_is_wrong(&found), found.text);
+	return text;
+}

@@ -4,7 +4,7 @@
  *
  *	oracle create --ledger FILE (--device DEV | --blocks N) [--seed N]
  *	oracle run    --ledger FILE --device DEV [OPTION]...
- *	oracle verify --ledger FILE --device DEV --clean|--crash [OPTION]...
+ *	oracle verify --ledger FILE --device DEV --clean|--crash|--older [OPTION]...
  *	oracle show   --ledger FILE [BLOCK]...
  *	oracle cuts   --ledger FILE --device DEV --volume NAME --table LINE
  *		--drives NAME,... [--check COMMAND] [--cuts N] [--suspend] [OPTION]...
@@ -12,7 +12,8 @@
  * create: a ledger of a device that holds zeros. run: random operations,
  * reads are checked at once; the ledger then says what may be there. Runs on
  * the same ledger go on where the last one ended. verify: reads everything
- * back: --clean exactly, --crash what may be there after a power cut.
+ * back: --clean exactly, --crash what may be there after a power cut, --older any
+ * value that the block ever had (which leaves the ledger as it is).
  *
  * run:	--ops N (per thread), --seconds N, --threads N, --depth N, --seed N
  *	--max-kb N of one I/O, --min-discard-kb N, --max-discard-kb N, --stream-ops N writes in a row
@@ -22,7 +23,7 @@
  *	--weights write=40,fua=4,read=30,discard=4,zero=2,flush=6,stream=1
  * verify: --touched: only what a run touched, and one in --sample N of the rest
  *	--keep: leave the ledger as it is; --eio FILE: blocks that give EIO go there,
- *	in runs, FIRST NR on a line
+ *	in runs, FIRST NR on a line; --only FILE: nothing but the blocks that stand there, likewise
  * both: --limit N violations printed
  * cuts: power cuts on drive models until --cuts or --seconds, see cuts.c
  *
@@ -253,7 +254,7 @@ static const struct option longs[] = {
 	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "eio-ok", 0, NULL, 'O' }, { "eio", 1, NULL, 'E' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
 	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' },
 	{ "cuts", 1, NULL, 'P' }, { "suspend", 0, NULL, 'u' }, { "marks", 1, NULL, 'M' },
-	{ "touched", 0, NULL, 'T' }, { "keep", 0, NULL, 'K' }, { "help", 0, NULL, '?' }, { }
+	{ "touched", 0, NULL, 'T' }, { "keep", 0, NULL, 'K' }, { "older", 0, NULL, 'U' }, { "only", 1, NULL, 'F' }, { "help", 0, NULL, '?' }, { }
 };
 
 static bool mode_given;
@@ -293,6 +294,8 @@ static void set_option(struct options *o, int key, const char *name)
 	case 'M': o->marks = optarg; break;
 	case 'T': o->touched = true; break;
 	case 'K': o->keep = true; break;
+	case 'U': o->older = o->keep = mode_given = true; break;
+	case 'F': o->only = optarg; break;
 	default: trouble("usage: see the first comment of tests/oracle/main.c");
 	}
 }

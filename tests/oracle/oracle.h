@@ -32,6 +32,8 @@ struct options {
 	const char *eio;		/* verify: the blocks that cannot be read go there, and are not wrong */
 	bool quiet;			/* only what is wrong is printed */
 	bool crash, touched, keep;	/* verify */
+	bool older;			/* verify: any value that the block ever had */
+	const char *only;		/* verify: only the blocks that stand there */
 	uint32_t sample;		/* verify: of the untouched blocks, one in so many */
 	uint32_t limit;			/* violations printed */
 };

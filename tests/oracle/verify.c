@@ -23,6 +23,7 @@ struct pass {
 	char *data;
 	int marks;
 	struct mark seen;		/* a run of blocks, not yet written */
+	unsigned char *only;		/* a byte for each block; NULL: all */
 	FILE *eio;
 	uint32_t eio_first, eio_nr;	/* a run of blocks that cannot be read, not yet written */
 	uint64_t checked, wrong, changed, unread;
@@ -53,7 +54,8 @@ static void see(struct pass *p, uint32_t block, uint64_t value)
 static void check_block(struct pass *p, uint32_t block, const void *data)
 {
 	uint64_t value;
-	const char *what = judge(p->l, block, data, p->o->crash, UINT64_MAX, &value);
+	const char *what = p->o->older ? judge_older(p->l, block, data, &value) :
+			   judge(p->l, block, data, p->o->crash, UINT64_MAX, &value);
 
 	p->checked++;
 	if (what)
@@ -116,9 +118,29 @@ static void check_run(struct pass *p, uint32_t first, uint32_t count)
 
 static bool wanted(const struct pass *p, uint32_t block)
 {
+	if (p->only && !p->only[block])
+		return false;
 	if (!p->o->touched || ledger_touched(p->l, block))
 		return true;
 	return p->o->sample && stamp_mix(p->o->seed ^ block / 8) % p->o->sample == 0;
+}
+
+/* Runs, FIRST NR on a line. */
+static unsigned char *read_only(const char *path, uint32_t end)
+{
+	unsigned char *only = calloc(end, 1);
+	FILE *file = fopen(path, "r");
+	unsigned long first, nr;
+
+	if (!only || !file)
+		trouble("%s: %s", path, strerror(errno));
+	while (fscanf(file, "%lu %lu", &first, &nr) == 2)
+		for (; nr && first < end; first++, nr--)
+			only[first] = 1;
+	if (!feof(file))
+		trouble("%s: FIRST NR on a line, please", path);
+	fclose(file);
+	return only;
 }
 
 int verify(const struct options *o, struct ledger *l)
@@ -132,6 +154,7 @@ int verify(const struct options *o, struct ledger *l)
 	p.eio = o->eio ? fopen(o->eio, "w") : NULL;
 	if (o->eio && !p.eio)
 		trouble("%s: %s", o->eio, strerror(errno));
+	p.only = o->only ? read_only(o->only, end) : NULL;
 	p.marks = mark_open(o, l);
 	p.data = io_buffer(PIECE * (size_t)STAMP_BLOCK);
 	for (block = 0; block < end; block += n) {
@@ -147,10 +170,12 @@ int verify(const struct options *o, struct ledger *l)
 	if (p.eio && fclose(p.eio))
 		trouble("%s: %s", o->eio, strerror(errno));
 	mark_close(p.marks);
+	free(p.only);
 	free(p.data);
 	close(p.device.fd);
 	if (!o->quiet || p.wrong)
-		printf("oracle: %s: %llu blocks checked, %llu wrong, %llu unread\n", o->crash ? "after a crash" : "after a clean stop",
+		printf("oracle: %s: %llu blocks checked, %llu wrong, %llu unread\n",
+		       o->older ? "any value" : o->crash ? "after a crash" : "after a clean stop",
 		       (unsigned long long)p.checked, (unsigned long long)p.wrong, (unsigned long long)p.unread);
 	return p.wrong ? EXIT_BROKEN : EXIT_GOOD;
 }
