@@ -28,8 +28,8 @@ struct repair {
 	struct json_object *ranges;
 };
 
-/* The superblock that the labels of all tiers allow to make up. 0 or -errno
- * after a message.
+/* The superblock that the labels allow to make up; with tiers missing the size must
+ * have been given. 0 or -errno after a message.
  */
 int repair_make_super(struct repair *rp);
 

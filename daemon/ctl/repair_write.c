@@ -51,27 +51,71 @@ static void super_tier(struct tr_super_tier *tier, const struct tr_label *label)
 	tier->reserve_blocks = tr_reserve(label->kind, label->data_blocks, TR_RESERVE_PERMILLE);
 }
 
-/* The first tier that is not there. */
+/*
+ * A tier that is gone, of which nothing is known: nothing is on it any more, so all that
+ * it must be is one that a superblock may have. It is missing from then on.
+ */
+static void super_lost_tier(struct tr_super_tier *tier, u32 class)
+{
+	uuid_generate(tier->uuid);
+	tier->class = class;
+	tier->kind = TERRACE_KIND_SLOTS;
+	tier->data_blocks = TERRACE_CHUNK_BLOCKS;
+}
+
+/* Up to the last one that is there. */
 static u32 count_tiers(const struct volume *vol)
 {
-	u32 nr = 0;
+	u32 nr = TERRACE_MAX_TIERS;
 
-	while (nr < TERRACE_MAX_TIERS && vol->tier[nr] >= 0)
-		nr++;
-	return nr;
+	while (nr && vol->tier[nr - 1] < 0)
+		nr--;
+	return nr && nr < TR_MIN_TIERS ? TR_MIN_TIERS : nr;
+}
+
+static u32 first_lost(const struct volume *vol, u32 nr)
+{
+	u32 t = 0;
+
+	while (t < nr && vol->tier[t] >= 0)
+		t++;
+	return t;
+}
+
+/* Twice what the pages need, and an eighth of it all for the journal (super_areas). */
+static u64 meta_blocks_needed(const struct tr_super *super)
+{
+	u64 blocks = TR_JOURNAL_START + TR_JOURNAL_MIN + 2 * tr_pages_needed(super);
+
+	return blocks + blocks / 4;
+}
+
+static void super_tiers(struct tr_super *super, const struct volume *vol)
+{
+	u32 class = TERRACE_CLASS_NET;	/* from slow to fast: a lost one is as fast as the next */
+
+	for (u32 i = super->nr_tiers; i-- > 0;) {
+		if (vol->tier[i] >= 0)
+			super_tier(&super->tier[i], &vol->label[vol->tier[i]]);
+		else
+			super_lost_tier(&super->tier[i], class);
+		class = super->tier[i].class;
+	}
 }
 
 int repair_make_super(struct repair *rp)
 {
 	struct tr_super *super = &rp->super;
 	u64 meta_blocks = 0;
-	u32 nr = count_tiers(&rp->vol);
+	u32 nr = count_tiers(&rp->vol), lost = first_lost(&rp->vol, nr);
 
-	for (u32 i = 0; i < rp->vol.nr_devices; i++)
-		if (rp->vol.label[i].meta_blocks > meta_blocks)
-			meta_blocks = rp->vol.label[i].meta_blocks;
-	if (nr < TR_MIN_TIERS || !meta_blocks) {
-		ctl_error("no superblock is left, and without it all tiers must be there: %u are", nr);
+	if (!nr) {
+		ctl_error("no superblock is left, and none of the tiers");
+		return -ENODATA;
+	}
+	if (lost < nr && !rp->size_blocks) {
+		ctl_error("tier %u is missing, and no superblock is left to say how large the volume was: --size SIZE, rather too much than too little",
+			  lost);
 		return -ENODATA;
 	}
 	memset(super, 0, sizeof(*super));
@@ -79,8 +123,7 @@ int repair_make_super(struct repair *rp)
 	super->nr_tiers = nr;
 	super->region_shift = TERRACE_REGION_SHIFT;
 	super->chunk_shift = TERRACE_CHUNK_SHIFT;
-	for (u32 i = 0; i < nr; i++)
-		super_tier(&super->tier[i], &rp->vol.label[rp->vol.tier[i]]);
+	super_tiers(super, &rp->vol);
 	super->virtual_blocks = rp->size_blocks;
 	if (!super->virtual_blocks)
 		super->virtual_blocks = tr_room(super) / TERRACE_REGION_BLOCKS * TERRACE_REGION_BLOCKS;
@@ -89,7 +132,10 @@ int repair_make_super(struct repair *rp)
 	super->map_depth = tr_dir_depth((super->virtual_blocks + TERRACE_REGION_BLOCKS - 1) /
 					TERRACE_REGION_BLOCKS);
 	super->next_id = 1ull << 32;
-	super_areas(super, meta_blocks);
+	for (u32 i = 0; i < rp->vol.nr_devices; i++)
+		if (rp->vol.label[i].meta_blocks > meta_blocks)
+			meta_blocks = rp->vol.label[i].meta_blocks;
+	super_areas(super, meta_blocks ? meta_blocks : meta_blocks_needed(super));
 	rp->made_up = true;
 	printf("note: no superblock is left: the volume is taken to have %s\n",
 	       size_text(super->virtual_blocks));

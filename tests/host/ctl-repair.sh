@@ -237,3 +237,20 @@ print(n)')
 [ "$now" -ge $((on_shelves * 98 / 100)) ] || die "only $now of $on_shelves blocks have their last value"
 # ids go on behind those that were found
 expect 0 ' next_id=[0-9]{7,}' "$ctl" dump super new fast slow
+
+# ---- the fast drive destroyed, with no mirror: a superblock is made up without it, what the shelves hold comes back
+new_images fast 128M slow 320M new 64M
+"$ctl" format --tier nvme=fast --tier hdd=slow --mirror none > /dev/null
+./image --seed 4 --before 200 --between 30 --after 40 --packing 40 --blocks blocks fast slow > where
+on_shelves=$(($(awk '$2 == 1' blocks | wc -l) + $(sed -n 's/^clean-slots //p' where)))
+unchanged slow new -- expect 1 "^terracectl: tier 0 is missing, and no superblock is left to say how large the volume was: --size SIZE" "$ctl" repair --from-shelves --to new slow
+expect 1 "no superblock can be read: terracectl repair --from-shelves --to FILE makes one" "$ctl" salvage --dry-run slow
+expect 1 "blocks mapped; what was in slots is lost, .* any block may be older" "$ctl" repair --from-shelves --size 1G --to new slow
+expect 1 "^problem: tier 0: is missing \(hdd, kind slots" "$ctl" check --full new slow
+expect 1 ": 1 problem$" "$ctl" check --full new slow
+rm -f out out.json
+"$ctl" salvage --to out --map out.json new slow > /dev/null || [ $? = 1 ]
+sed -i 's/"state":"certain"/"state":"possibly older"/; s/"unmapped_certain":true/"unmapped_certain":false/' out.json
+got=$(judge_salvage blocks out out.json) || die "from shelves, without the fast drive: $got"
+read -r _ older _ <<< "$got"
+[ "$older" -ge "$on_shelves" ] || die "only $older blocks from shelves without the fast drive, $on_shelves are there"
