@@ -53,12 +53,14 @@ record() {
 }
 
 bring() {
-	local image name
+	local image name first nr
 	VOL_DRIVES=()
 	for image in "$state"*.img; do
 		name=${image##*/} name=${name%.img}
 		mkdrive "$name" ram $(($(stat -c %s "$image") >> 20)) lbs=4096 group=pc
-		from_ram dd if="$image" of="/dev/mapper/$name" bs=1M conv=sparse oflag=direct status=none
+		while read -r first nr; do
+			from_ram dd if="$image" of="/dev/mapper/$name" bs=1M skip="$first" seek="$first" count="$nr" oflag=direct status=none
+		done < "${image%.img}.used"
 		VOL_DRIVES+=("/dev/mapper/$name")
 	done
 }
