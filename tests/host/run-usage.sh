@@ -50,6 +50,15 @@ for bad in fast=1 timeout=soon; do
 	expect 2 "tests/host/odd.sh: (unknown word|bad timeout)" tests/run odd
 done
 rm tests/host/odd.sh
+# an end from outside is one for what runs, too
+toy long "host: timeout=100" 'sleep 90'
+tests/run --no-build long > /dev/null 2>&1 & run=$!
+while ! pgrep -f "$OUT/tree/tests/host/long.sh" > /dev/null; do sleep 0.1; done
+kill $run
+SECONDS=0
+wait $run || true
+[ $SECONDS -lt 60 ] || die "tests/run waited $SECONDS s for a test that it was told to stop"
+rm tests/host/long.sh
 # each run is on record
 [ "$(cut -f 1,2,3,4,6 build/test/results.tsv | sort | uniq -c | awk '$2 == "host/slow" { print $1, $3, $4, $5, $6 }')" = "4 - - - FAIL" ] ||
 	die "results.tsv: $(cat build/test/results.tsv)"
