@@ -241,26 +241,35 @@ $(BUILD)/bpf/vmlinux.h:
 
 # ---- tests, measurements, checks ------------------------------------------------
 
-.PHONY: setup check check-long check-debug check-seeded demo
+.PHONY: setup check check-long check-debug check-kernels check-seeded demo
 .PHONY: bench bench-io bench-tier bench-policy bench-ablations bench-db bench-smoke bench-page lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
 #: make check         unit, VM, crash and fuzz tests: half an hour on 2 cores
 check: setup
+	$(Q)scripts/setup --kernel $(OTHER) || echo "make check: without the other kernel its build is skipped"
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run all
 #: make check-long    the same plus tests marked long
 check-long: setup
+	$(Q)scripts/setup --kernel $(OTHER) || echo "make check-long: without the other kernel its build is skipped"
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run --long all
 #: make check-debug   the tests of the machines on a kernel that watches (KASAN, lockdep, kmemleak), built first
-DEBUG_TOO := vm/volume-resize vm/volume-swap vm/volume-all-at-once vm/drive-smp-long crash/volume-resize crash/drive-dies fuzz/control fuzz/metadata
+DEBUG_TOO := vm/volume-resize vm/volume-swap vm/volume-all-at-once vm/drive-smp-long crash/volume-resize crash/drive-dies-long fuzz/control fuzz/metadata
 check-debug: setup
 	$(Q)scripts/setup --debug
 	$(Q)scripts/debug-kernel
 	$(Q)$(MAKE) all drive-tools oracle
 	$(Q)tests/run -k debug vm crash $(DEBUG_TOO)
+#: make check-kernels the other kernel line, OTHER=6.12: builds without a warning, and the tests of the machines on it
+OTHER	?= 6.12
+check-kernels: setup
+	$(Q)scripts/setup --kernel $(OTHER)
+	$(Q)$(MAKE) all drive-tools oracle
+	$(Q)OTHER=$(OTHER) tests/run host/kernel-builds
+	$(Q)tests/run -k $(OTHER) vm crash fuzz
 #: make check-seeded  defects put into the product, each to be caught by a test: two hours
 check-seeded: setup
 	$(Q)tests/seeded/run
