@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # No I/O costs more than 3 % more instructions than tests/bench-smoke/costs says
-# vm: mode=vtime memory=1G timeout=400 build=bench-tools
+# vm: mode=vtime memory=1500M timeout=400 build=bench-tools,orders
 #
 # Nanoseconds of virtual time, which are instructions, above the RAM disk below: hits,
 # new blocks, fsyncs, packed reads. They repeat to hundredths of a percent, so 3 %
@@ -19,7 +19,7 @@ PERCENT=3
 declare -A WANTED
 judged=yes dearer=0
 
-PATH=$TERRACE_TREE/build/bench:$PATH in_ram each commits dmsetup
+PATH=$TERRACE_TREE/build/bench:$TERRACE_TREE/build:$PATH in_ram each commits orders dmsetup
 
 each() { from_ram each "$@"; }
 
@@ -46,7 +46,7 @@ while read -r name figure; do
 done < "$COSTS"
 
 mkram raw 16
-vol_ram 64 320
+vol_ram 64 512
 # The RAM disks' pages are there before anything is measured.
 for disk in /dev/ram/raw /dev/ram/fast /dev/ram/slow; do dd if=/dev/zero of=$disk bs=1M oflag=direct status=none 2> /dev/null || true; done
 vol_format --tier "optane:slots:atomic=/dev/ram/fast" --tier "hdd:shelves:atomic=/dev/ram/slow" --journal 16M
@@ -85,6 +85,22 @@ for _ in 1 2 3 4 5; do
 	[ "${least:-999999}" -le "$(word sync)" ] || least=$(word sync)
 done
 cost fsync-after-write-in-place $((least * 10))
+
+# ---- packed reads ----
+
+# Half of each block is noise, half zeros, in LZ4 clusters of 4 KiB on the slow drive; indexes known, nothing kept in RAM.
+perl -e 'srand 1; print join("", map { (pack("C*", map { int rand 256 } 1 .. 2048), "\0" x 2048) } 1 .. 16) x $ARGV[0]' $((BLOCKS / 16)) > /dev/shm/half
+dd if=/dev/shm/half of="$VOL" bs=64k oflag=direct conv=fsync status=none
+vol_reload stream_kb=0 cache_mb=0
+from_ram orders /dev/terrace/vol sweep 0 $((BLOCKS / 1024)) append tier_down=1 codec=lz4 > /dev/shm/swept || die "sweep: $(cat /dev/shm/swept)"
+grep -q "\bdown=$BLOCKS\b" /dev/shm/swept || die "not all went down: $(cat /dev/shm/swept)"
+reads=$(vol_tier 1 reads)
+for depth in 1 32; do
+	each "$VOL" read $BLOCKS 500 $depth > /dev/null
+	raw=$(each /dev/ram/raw read $BLOCKS "$IOS" $depth)
+	cost packed-read-depth-$depth $(($(each "$VOL" read $BLOCKS "$IOS" $depth) - raw))
+done
+[ $(($(vol_tier 1 reads) - reads)) -ge $((2 * IOS)) ] || die "some reads were not of packs: $(vol_status)"
 
 vol_down
 [ "$judged" ] || skip "the file has figures of another kernel than $(uname -r)"
