@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Module, drive model, the allocator's hand and the BPF programs build for the other kernel line without a warning.
-# host: timeout=900
+# host: timeout=1800
 #
 # OTHER= another series (6.12). What was built before is not built again, but what it
 # had been warned about is (scripts/kbuild).
