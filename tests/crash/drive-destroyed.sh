@@ -37,11 +37,12 @@ spread() {
 	order 2 merge codec=zstd shift=2 tier_down=1 up=0-200
 }
 # moves beside writes, until the power goes
+random() { orders_ random 100000 "$RANDOM" 8 tier_down=1 > /dev/shm/random 2>&1; }
 load() {
-	start orders_ random 100000 "$RANDOM" 8 tier_down=1
+	start random
 	local orders=$JOB
 	drive fast arm write $((200 + RANDOM % 300))
-	oracle_run --seed "$RANDOM" --depth 4 --max-kb 64 --max-discard-kb 128 --blocks $BLOCKS --seconds 60 --ops 100000 --eio-ok > /dev/shm/run 2>&1 || [ $? = 3 ] || { cat /dev/shm/run; die "$what: under load"; }
+	oracle_run --seed "$RANDOM" --depth 4 --max-kb 64 --max-discard-kb 128 --blocks $BLOCKS --seconds 60 --ops 100000 > /dev/shm/run 2>&1 || [ $? = 3 ] || { cat /dev/shm/run; die "$what: under load"; }
 	drive_wait_off fast
 	vol_cut_under "$orders"
 	drive fast disarm
