@@ -246,7 +246,7 @@ $(BUILD)/bpf/vmlinux.h:
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
-#: make check         unit, VM, crash and fuzz tests: half an hour on 2 cores
+#: make check         unit, VM, crash and fuzz tests: an hour on 2 cores
 check: setup
 	$(Q)scripts/setup --kernel $(OTHER) || echo "make check: without the other kernel its build is skipped"
 	$(Q)$(MAKE) all unit drive-tools oracle

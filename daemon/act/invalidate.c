@@ -18,7 +18,7 @@
  * It also walks all free extents of a group for each trim, the longest first, down to the least length it is asked
  * for. What a dead range has become is at least as long as the range, so that is asked for: on a fragmented
  * filesystem hardly any are. Where part of the range is in use again there may be none; tried again, all are looked at, on
- * xfs those of a 64th: each extent that is looked at takes 230 ns, and all others wait for the group meanwhile. Of
+ * xfs those of a 64th: each extent that is looked at takes 230 ns (tests/bench/run trim:large). Of
  * a log, whose end was given up when it was closed, half is long enough. Since the pieces of a table that lies in pieces
  * would each have all longer ones looked at, those that are near each other are one trim.
  */
