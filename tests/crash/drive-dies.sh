@@ -28,8 +28,9 @@ run_() {
 		--weights write=30,fua=4,read=30,discard=2,zero=1,flush=4,stream=1 "$@" > /dev/shm/run 2>&1 || status=$?
 	[ $status = 0 ] || { cat /dev/shm/run; die "$what: in use: exit status $status"; }
 }
+# neither the use nor these orders meet the last two regions: what is packed there stays packed
 random() {
-	while :; do vol_message checkpoint || true; vol_message evict || true; orders_ random 16 "$RANDOM" 8 tier_down="1-2" > /dev/shm/random 2>&1 || true; done
+	while :; do vol_message checkpoint || true; vol_message evict || true; orders_ random 16 "$RANDOM" 6 tier_down="1-2" > /dev/shm/random 2>&1 || true; done
 }
 # something of everything: in slots, at home, packed, loose, clean
 order() { orders_ move "$@" > /dev/shm/order || die "$what: order $*: $(cat /dev/shm/order)"; }
@@ -61,7 +62,7 @@ flushed() {
 	local n
 	for ((n = 0; n < 20; n++)); do
 		! met "$1" || return 0
-		orders_ random 16 "$RANDOM" 8 tier_down="1-2" > /dev/shm/random 2>&1 || true
+		orders_ random 16 "$RANDOM" 6 tier_down="1-2" > /dev/shm/random 2>&1 || true
 		run_ --ops 20 --threads 1 --blocks 6144
 		sync "$VOL" 2> /dev/null || true
 	done
@@ -75,7 +76,7 @@ one() {
 	what="$1 $2"
 	spread
 	faults=$(drive_get "$1" errors)
-	start run_ --seconds "$IN_USE" --ops 100000 --threads 2 --blocks 6144	# the last two regions stay packed
+	start run_ --seconds "$IN_USE" --ops 100000 --threads 2 --blocks 6144
 	writer=$JOB
 	start random
 	orders=$JOB
