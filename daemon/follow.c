@@ -32,6 +32,7 @@ struct follow {
 	bool logs;
 	bool fast_logs;
 	struct streams streams, fast;	/* cold ones; logs */
+	struct tails marked;		/* the kernel's marks of dead files, or what a write has left of them */
 	uint64_t warm_streams, bottom_streams;
 	uint64_t ticks;
 };
@@ -88,24 +89,16 @@ static void on_busy(void *ctx, uint32_t thread, bool yes)
 		device_ignore(f->port, thread, yes);
 }
 
-static bool any_dead(const struct tails *dead, uint64_t block, uint64_t nr)
-{
-	for (uint32_t i = 0; i < dead->nr; i++)
-		if (dead->tail[i].first < block + nr && dead->tail[i].end > block)
-			return true;
-	return false;
-}
-
 /*
  * The room of a file that lives.  What it wrote there lifts the mark of a dead one, but not if that was set only after
- * the write: deaths are heard of a tick later.
+ * the write: deaths are heard of a tick later.  The engine is told of that write later still, and takes it for one that did.
  */
 static void in_use(struct follow *f, const struct extent *extents, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!any_dead(f->engine->dead, extents[i].block, extents[i].nr))
-			continue;
-		device_range(f->port, TERRACE_RANGE_CLEAR, extents[i].block, extents[i].nr);
+		if (tails_meet(&f->marked, extents[i].block, extents[i].nr))
+			device_range(f->port, TERRACE_RANGE_CLEAR, extents[i].block, extents[i].nr);
+		tails_cut(&f->marked, extents[i].block, extents[i].nr);
 		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
 	}
 }
@@ -236,7 +229,12 @@ static void on_filesystem(void *ctx, const char *path)
 
 static void on_banned(void *ctx, uint64_t block, uint64_t nr, bool yes)
 {
-	engine_ban(((struct follow *)ctx)->engine, block, nr, yes);
+	struct follow *f = ctx;
+
+	tails_cut(&f->marked, block, nr);
+	if (yes)
+		tails_add(&f->marked, block, nr, UINT64_MAX);
+	engine_ban(f->engine, block, nr, yes);
 }
 
 static struct invalidate_config invalidate_switches(struct follow *f, const struct settings *settings)

@@ -102,6 +102,13 @@ bool tails_have(const struct tails *t, uint64_t block)
 	return i < t->nr && t->tail[i].first <= block;
 }
 
+bool tails_meet(const struct tails *t, uint64_t first, uint64_t nr)
+{
+	uint32_t i = find(t, first);
+
+	return i < t->nr && t->tail[i].first < first + nr;
+}
+
 void tails_mask(const struct tails *t, uint64_t region, struct upmask *out)
 {
 	uint64_t from = region * REGION_BLOCKS, end = from + REGION_BLOCKS;

@@ -39,6 +39,8 @@ void tails_cut(struct tails *t, uint64_t first, uint64_t nr);
 void tails_limit(struct tails *t, uint64_t limit);
 
 bool tails_have(const struct tails *t, uint64_t block);
+/* Has any a block in the range? */
+bool tails_meet(const struct tails *t, uint64_t first, uint64_t nr);
 void tails_mask(const struct tails *t, uint64_t region, struct upmask *out);
 
 /* Where the tail of a file of @size begins, by its share of it; in whole blocks. */

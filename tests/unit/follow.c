@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said of a table's blocks when it is known where they lie: its end stays fast, and nothing else of it. */
+/* What is said of a table's blocks when it is known where they lie: its end stays fast, nothing else of it, and none is marked dead. */
 #include "sim_lib.h"
 
 #include "act/device.h"
@@ -75,10 +75,12 @@ int device_mark(int fd, uint32_t what, uint64_t block, uint64_t nr)
 
 int device_range(struct port *port, uint32_t what, uint64_t block, uint64_t nr)
 {
-	(void)port;
-	(void)what;
-	(void)block;
-	(void)nr;
+	struct sim *sim = sim_of(port);
+
+	if (what == TERRACE_RANGE_DEAD)
+		tails_add(&sim->marks, block, nr, UINT64_MAX);
+	else if (what == TERRACE_RANGE_CLEAR)
+		tails_cut(&sim->marks, block, nr);
 	return 0;
 }
 
@@ -188,6 +190,28 @@ static void what_is_dead_is_let_go(void **state)
 	}
 }
 
+/*
+ * Another table is written where one has died, before that is heard of: its writes did not lift a mark that was not there yet,
+ * and are told of when it is. The mark goes when it is known where the table lies, with the rest of the dead one's left.
+ */
+static void no_mark_stays_on_what_lives(void **state)
+{
+	const struct file_id id = { .inode = 2, .generation = 1, .dev = 7 };
+	const struct extent dead = { .block = 1000, .nr = 512 }, lives = { .block = 1100, .nr = 256 };
+
+	(void)state;
+	tell.dead(tell.ctx, "/", &id, &dead, 1, true);
+	assert_true(tails_have(&s->marks, 1000) && tails_have(&s->marks, 1511));
+	s->heard[s->nr_heard++] = (struct port_access){ .block = 1100, .count = 256, .op = PORT_WRITE };
+	assert_int_equal(engine_tick(&s->e, s->now_ns += 1000000000), 0);
+	assert_false(tails_have(s->e.banned, 1100));
+	assert_true(tails_have(&s->marks, 1100));
+	placed(MB, FILE_PINS_END, &lives, 1);
+	assert_int_equal(s->marks.blocks, 256);
+	assert_false(tails_have(&s->marks, 1100) || tails_have(&s->marks, 1355));
+	assert_true(tails_have(s->e.banned, 1000) && tails_have(s->e.banned, 1400));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_is_found_in_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_or_nothing_is_kept_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_dead_is_let_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_mark_stays_on_what_lives, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
