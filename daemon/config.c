@@ -183,6 +183,11 @@ static const char *set_ignore(struct settings *s, const char *text)
 	return set_bool(&s->ignore_compactions, text);
 }
 
+static const char *set_retain(struct settings *s, const char *text)
+{
+	return set_bool(&s->retain, text);
+}
+
 static const char *set_inherit(struct settings *s, const char *text)
 {
 	return set_bool(&s->inherit_heat, text);
@@ -274,7 +279,7 @@ static const struct key {
 	{ "evaluate", set_evaluate }, { "claim", set_claim }, { "drive", set_drive },
 	{ "files", set_files }, { "profiles", set_profiles }, { "ban_dead", set_ban }, { "trim_dead", set_trim },
 	{ "dead_wait_ms", set_dead_wait }, { "ignore_compactions", set_ignore },
-	{ "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
+	{ "retain", set_retain }, { "inherit_heat", set_inherit }, { "pin_tails", set_pin }, { "pin_share", set_pin_share },
 	{ "tail_share", set_tail_share }, { "cold_streams", set_cold }, { "cold_share", set_cold_share },
 	{ "bottom_share", set_bottom_share }, { "database_logs", set_logs }, { "fast_logs", set_fast_logs },
 	{ "scrub_days", set_scrub },
@@ -496,6 +501,7 @@ static void settings_defaults(struct settings *s)
 	s->claim = true;
 	s->drive = true;
 	s->profiles = (1u << CONFIG_PROFILES) - 1;
+	s->retain = true;
 	s->ban_dead = true;
 	s->trim_dead = true;
 	s->ignore_compactions = true;

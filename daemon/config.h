@@ -54,6 +54,7 @@ struct settings {
 	bool drive;		/* false: leave this volume alone */
 	bool files;		/* follow the files of filesystems on it ... */
 	uint32_t profiles;	/* ... by these databases' names, CONFIG_PROFILES */
+	bool retain;		/* hot blocks stay fast when room is made */
 	bool ban_dead;		/* blocks of dead files are not promoted ... */
 	bool trim_dead;		/* ... and trimmed, ... */
 	bool ignore_compactions;	/* what they read is not heated */

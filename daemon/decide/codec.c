@@ -11,6 +11,8 @@ static const struct tunable rows[] = {
 		"gain of zstd over LZ4 below which frozen blocks stay with LZ4"),
 	TUNABLE(TUNABLE_DOUBLE, codec_tunables, frozen, 0.9, 0.0, 1.0,
 		"mean coldness from which blocks count as frozen"),
+	TUNABLE(TUNABLE_U32, codec_tunables, most_cluster, 16, 1, 16,
+		"blocks of a cluster of frozen ones, at most: below 4 each is alone, below 16 there are 4"),
 	TUNABLE(TUNABLE_U32, codec_tunables, frozen_level, 3, 1, 19, "zstd level"),
 	TUNABLE(TUNABLE_U32, codec_tunables, acceleration, 1, 1, 64,
 		"LZ4's acceleration: 8 fills a drive of 250 MB/s with 2 CPUs, and gains a sixth less"),
@@ -28,12 +30,13 @@ static struct codec_choice lukewarm(const struct codec_tunables *t,
 struct codec_choice codec_choose(const struct codec_tunables *t, double mean_coldness,
 				 const struct codec_sample *s)
 {
-	int wide = s->zstd_16 >= s->zstd_4 * t->cluster_gain;
-	double zstd = wide ? s->zstd_16 : s->zstd_4;
+	const int wide = t->most_cluster >= 16 && s->zstd_16 >= s->zstd_4 * t->cluster_gain;
+	const double zstd = wide ? s->zstd_16 : s->zstd_4;
+	const uint32_t narrow = t->most_cluster >= 4 ? 4 : 1;
 
 	if (mean_coldness < t->frozen)
 		return lukewarm(t, s);
 	if (zstd < t->min_gain || zstd < s->lz4 * t->zstd_gain)
 		return lukewarm(t, s);
-	return (struct codec_choice){ CODEC_ZSTD, wide ? 16 : 4, t->frozen_level };
+	return (struct codec_choice){ CODEC_ZSTD, wide ? 16 : narrow, t->frozen_level };
 }

@@ -29,6 +29,7 @@ struct codec_tunables {
 	double cluster_gain;
 	double zstd_gain;
 	double frozen;
+	uint32_t most_cluster;
 	uint32_t frozen_level;
 	uint32_t acceleration;
 };

@@ -160,6 +160,8 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		in.hot = warm.hot;
 		tails_mask(e->tails, c->view.region, &in.pins);
 	}
+	if (!e->c.retain)
+		take_away(&in.hot, &in.fast);
 	tails_mask(e->banned, c->view.region, &in.banned);
 	spare = in.banned;
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)

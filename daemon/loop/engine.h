@@ -67,6 +67,7 @@ struct engine_config {
 	uint32_t cache_blocks;		/* promotion cache, ENGINE_CACHE at most */
 	double fill;			/* RALT: share of the fast tier filled by score under skew */
 	double pin_share;		/* of the fast tier, for tails of tables; 0: none are kept */
+	bool retain;			/* hot blocks stay fast when room is made */
 	bool evaluate;			/* decide and explain, order nothing */
 	bool claim;			/* keep the kernel's janitor out */
 	uint32_t scrub_days;		/* between two scrubs of the volume; 0: none */

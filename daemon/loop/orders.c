@@ -383,10 +383,11 @@ int orders_send(struct engine *e)
 /* What a codec gains shows when only new blocks were packed: an append. */
 static void learn_gain(struct engine *e, const struct plan *p, const struct terrace_result *r)
 {
+	const bool lone = p->codec.codec == CODEC_ZSTD && p->codec.cluster == 1;	/* nobody asks what zstd gains so */
 	double *known = p->codec.codec == CODEC_LZ4 ? &e->gain.lz4 :
 			p->codec.cluster == 16 ? &e->gain.zstd_16 : &e->gain.zstd_4;
 
-	if (p->mode != TERRACE_MOVE_APPEND || p->codec.codec == CODEC_NONE || !r->down || !r->packed_bytes)
+	if (p->mode != TERRACE_MOVE_APPEND || p->codec.codec == CODEC_NONE || lone || !r->down || !r->packed_bytes)
 		return;
 	*known += GAIN_WEIGHT * ((double)r->down * TERRACE_BLOCK_BYTES / (double)r->packed_bytes - *known);
 }

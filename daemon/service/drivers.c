@@ -47,7 +47,7 @@ void driver_config(const struct service *s, const char *name, const char *direct
 		.directory = directory, .tuning = settings->tuning, .heat = settings->heat,
 		.rule = settings->rule, .cache_blocks = settings->cache_blocks, .fill = settings->fill,
 		.pin_share = settings->pin_tails ? settings->pin_share : 0,
-		.evaluate = settings->evaluate, .claim = settings->claim, .seed = seed(),
+		.retain = settings->retain, .evaluate = settings->evaluate, .claim = settings->claim, .seed = seed(),
 		.scrub_days = settings->scrub_days,
 		.log = from_engine,
 	};

@@ -455,6 +455,7 @@ static struct json_object *settings_json(const struct settings *c)
 	flag(o, "drive", c->drive);
 	flag(o, "files", c->files);
 	json_object_object_add(o, "profiles", profiles_json(c->profiles));
+	flag(o, "retain", c->retain);
 	flag(o, "ban_dead", c->ban_dead);
 	flag(o, "trim_dead", c->trim_dead);
 	number(o, "dead_wait_ms", c->dead_wait_ms);

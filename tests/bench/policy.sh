@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Ablations: the same load with one technique switched at a time, and what that changes
-# bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-streams,no-packing,lz4-only,zstd-only,zstd-narrow,append-cheap,append-dear,wear-dear,no-governor,no-brake
+# bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-streams,no-packing,lz4-only,zstd-only,zstd-4,zstd-1,append-cheap,append-dear,wear-dear,no-governor,no-brake
 # seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
 # packages: fio bcache-tools
 #
@@ -24,7 +24,7 @@ rule-precise		rule = precise
 rule-random		rule = random
 rule-oldest		rule = oldest
 rule-hotrap		rule = hotrap
-no-retention		ralt.min_hot_share = 0;ralt.max_hot_share = 0.001;ralt.initial_hot_share = 0.001;fill = 0
+no-retention		retain = no
 no-fill			fill = 0
 no-first-sight		admit.fill = 0
 no-neighbours		flush.neighbours = 2
@@ -34,7 +34,8 @@ no-streams		|$base_options stream_kb=0
 no-packing		codec.min_gain = 10
 lz4-only		codec.zstd_gain = 10
 zstd-only		codec.frozen = 0
-zstd-narrow		codec.frozen = 0;codec.cluster_gain = 10
+zstd-4			codec.frozen = 0;codec.most_cluster = 4
+zstd-1			codec.frozen = 0;codec.most_cluster = 1
 append-cheap		msc.append_debt = 0
 append-dear		msc.append_debt = 4
 wear-dear		msc.wear_price = 20

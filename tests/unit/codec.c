@@ -40,6 +40,10 @@ static void each_tunable_changes_the_outcome(void **state)
 	expect(&t, 1.0, 2.0, 2.6, 2.7, CODEC_ZSTD, 16);
 	t.frozen = 0.4;
 	expect(&t, 0.5, 2.0, 2.6, 2.7, CODEC_ZSTD, 16);
+	t.most_cluster = 15;
+	expect(&t, 0.5, 2.0, 2.6, 2.7, CODEC_ZSTD, 4);
+	t.most_cluster = 3;
+	expect(&t, 0.5, 2.0, 2.6, 2.7, CODEC_ZSTD, 1);
 	t.frozen_level = 9;
 	assert_int_equal(codec_choose(&t, 1, &s).level, 9);
 	t.zstd_gain = 1.5;

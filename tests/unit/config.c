@@ -66,7 +66,7 @@ static void every_key_is_heard(void **state)
 		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
-		"files = yes\nprofiles = cassandra  rocksdb\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\nfast_logs = no\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
+		"files = yes\nprofiles = cassandra  rocksdb\nretain = no\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\nfast_logs = no\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
 	assert_string_equal(c.state_directory, "/x");
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -83,6 +83,7 @@ static void every_key_is_heard(void **state)
 	assert_false(c.policy.claim);
 	assert_true(c.policy.files);
 	assert_int_equal(c.policy.profiles, FILE_PROFILE_ROCKSDB | FILE_PROFILE_CASSANDRA);
+	assert_false(c.policy.retain);
 	assert_false(c.policy.ban_dead);
 	assert_false(c.policy.trim_dead);
 	assert_false(c.policy.ignore_compactions);

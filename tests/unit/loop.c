@@ -59,6 +59,26 @@ static void room_is_made_and_hot_blocks_stay(void **state)
 	sim_remove(s);
 }
 
+/* Without retention all of a region goes down, hot or not, and comes up again as it is read. */
+static void hot_blocks_go_down_without_retention(void **state)
+{
+	double hits[2];
+
+	(void)state;
+	for (int retain = 0; retain < 2; retain++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.retain = retain;
+		sim_open(s);
+		sim_hotspot(s, 60000, 2048, 0.8, 0.5);
+		assert_true(s->e.stats.demoted > 1000);
+		assert_int_equal(s->e.stats.retained > 0, retain);
+		hits[retain] = sim_hit_rate(s, 10000, 2048);
+		sim_remove(s);
+	}
+	assert_true(hits[0] < hits[1]);
+}
+
 /* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */
 static void nothing_is_compressed_in_vain(void **state)
 {
@@ -629,6 +649,7 @@ int main(void)
 		cmocka_unit_test(room_is_made_below_what_the_kernel_keeps_back),
 		cmocka_unit_test(a_tier_with_a_large_reserve_may_be_crowded),
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
+		cmocka_unit_test(hot_blocks_go_down_without_retention),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
 		cmocka_unit_test(a_held_order_is_sampled_once),
 		cmocka_unit_test(the_warmest_come_first),

@@ -474,7 +474,7 @@ static inline struct sim *sim_create(uint64_t blocks, uint64_t fast)
 	s->c.tuning.miniature.most_share = 1;	/* real volumes are larger */
 	s->c = (struct engine_config){
 		.directory = s->dir, .tuning = s->c.tuning, .heat = HEAT_RALT, .rule = CHOOSE_APPROX,
-		.cache_blocks = 1024, .fill = 0.85, .claim = true, .seed = 1, .log = sim_log, .log_ctx = s,
+		.cache_blocks = 1024, .fill = 0.85, .claim = true, .retain = true, .seed = 1, .log = sim_log, .log_ctx = s,
 	};
 	s->c.tuning.budget.bytes_per_second = 0;
 	s->c.tuning.budget.in_flight = 256;
