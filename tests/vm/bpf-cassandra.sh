@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files by Cassandra's names: the index and the filter of a table are kept fast, not the end of its data; so they are after a restart, until they die.
-# vm: mode=functional memory=2G timeout=600 build=daemon long
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119
 M=/dev/shm/m

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Heat goes where a compaction took the blocks: no farther off than what is told at once, or read ahead; only what was read is hot, not its neighbours.
-# vm: mode=functional memory=2G timeout=600 build=daemon long
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A filesystem that hangs in the middle of a write (xfs: who asks where a file lies waits for who writes it) holds up no volume, and what it was asked is put to use later.
-# vm: mode=functional memory=2G timeout=300 build=daemon
+# vm: mode=functional memory=2G timeout=300 build=daemon,orders
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

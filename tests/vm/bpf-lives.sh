@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tables whose deaths are easily missed: older than the daemon, in hundreds of pieces, cut short, of a database while thousands of other files are read; and many deaths in a row.
-# vm: mode=functional memory=2G timeout=900 build=daemon long
+# vm: mode=functional memory=2G timeout=900 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Logs and manifests stay fast: a thread's tables go past the fast tier while it compacts, the log that it writes meanwhile does not; without their names it would.
-# vm: mode=functional memory=2G timeout=600 build=daemon long
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

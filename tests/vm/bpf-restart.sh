@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A daemon that is killed and started again knows the tables that are there: their tails are kept, their deaths are trimmed; ext4 and xfs.
-# vm: mode=functional memory=2G timeout=600 build=daemon long
+# vm: mode=functional memory=2G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Filesystems of blocks of 1 KiB: none can lie on a volume, whose sectors are 4 KiB; in an image on it they are nobody's files, and of their trims only whole blocks go.
-# vm: mode=functional memory=3G timeout=600 build=daemon long
+# vm: mode=functional memory=3G timeout=600 build=daemon,orders long
 # debug-kernel: not, it has no BTF, which fentry programs need
 # shellcheck disable=SC2119,SC2154
 M=/dev/shm/m

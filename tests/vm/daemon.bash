@@ -43,7 +43,7 @@ daemon_kill() {
 	daemon=
 }
 answers() { terraced --config $CONF --status > /dev/shm/status 2> /dev/null; }
-number() { answers && sed -n "s/^ *\"$1\": *\(-\?[0-9.]*\),\?$/\1/p" /dev/shm/status | head -1 | grep .; }
+number() { answers && sed -n "s/^ *\"$1\": *\(-\?[0-9.]*\),\?$/\1/p;T;q" /dev/shm/status | grep .; }
 logged() { grep -qE -e "$1" $LOG; }
 until_() {
 	local what=$1 tries
