@@ -548,9 +548,16 @@ static bool ordinary(int error)
 	return !error || error == -ENOENT || error == -EBUSY || error == -ENOSPC || error == -ECANCELED;
 }
 
+/* A raise may find room for some of its blocks: what raced or could not be read would be another reason not to be through. */
+static bool lacked_room(const struct plan *p, const struct terrace_result *r)
+{
+	return r->status == TERRACE_RESULT_NO_ROOM ||
+	       (r->status == TERRACE_RESULT_PARTLY && p->mode == TERRACE_MOVE_RAISE && !r->raced && !r->unreadable);
+}
+
 /*
  * Final, as all results are. What makes room needs time: the janitor below, demotions above.  Nobody reads heirs because
- * they stayed below, so they are kept for then.
+ * they stayed below, so they are kept for then; those that have gone up are not found below again.
  */
 static void no_room(struct engine *e, const struct plan *p)
 {
@@ -569,7 +576,7 @@ static void no_room(struct engine *e, const struct plan *p)
 static void ended(struct engine *e, struct order *o, const struct terrace_result *r)
 {
 	note(e, o->decision, r);
-	if (r->status == TERRACE_RESULT_NO_ROOM)
+	if (lacked_room(&o->plan, r))
 		no_room(e, &o->plan);
 	count(e, &o->plan, r);
 	pay(e, &o->plan, r);

@@ -310,24 +310,28 @@ static void written_anew_they_stay(void **state)
 	}
 }
 
-/* What is born hot and finds no room, or its region being moved, goes up when that is over. */
+/* What is born hot and finds no room, room for some of it, or its region being moved, goes up when that is over. */
 static void heirs_wait(void **state)
 {
+	enum { NO_ROOM, SOME_ROOM, BUSY, WAYS };
+
 	(void)state;
-	for (int busy = 0; busy <= 1; busy++) {
+	for (int way = NO_ROOM; way < WAYS; way++) {
 		struct sim *s = sim_create(BLOCKS, FAST);
 		uint32_t up = 0;
 
 		s->c.pin_share = 0.05;
 		sim_open(s);
-		s->no_room = !busy;
-		s->delay = busy ? 4 : 0;
+		s->no_room = way == NO_ROOM;
+		s->room_for = way == SOME_ROOM ? 7 : 0;
+		s->delay = way == BUSY ? 4 : 0;
 		engine_pin(&s->e, 100, 30);
 		assert_int_equal(sim_tick(s), 0);
 		engine_pin(&s->e, 200, 30);	/* in the same region */
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(sim_tick(s), 0);
 		s->no_room = false;
+		s->room_for = 0;
 		for (int i = 0; i < 32; i++)
 			assert_int_equal(sim_tick(s), 0);
 		for (uint64_t b = 100; b < 230; b++)

@@ -39,6 +39,7 @@ struct sim {
 	int submit_error;	/* the next submits fail with it */
 	int order_error;	/* the next orders end with it */
 	bool no_room;		/* orders find none */
+	uint32_t room_for;	/* of what is to be raised there is room for so many blocks each time; 0: for all */
 	bool gone;
 	bool knows_claims, claimed, blind, tells_where;
 	uint32_t sample;	/* one access in so many is told, 0: each ... */
@@ -311,6 +312,19 @@ static int sim_gains(struct port *port, struct port_gain *out, uint32_t most)
 	return (int)n;
 }
 
+/* What there is room for of @up, beside @fast; false: that is not all. */
+static bool sim_fits(const struct sim *s, struct upmask *up, const struct upmask *fast)
+{
+	uint32_t n = 0, left = 0;
+
+	for (uint32_t i = 0; s->room_for && i < REGION_BLOCKS; i++)
+		if (upmask_test(up, i) && !upmask_test(fast, i) && n++ >= s->room_for) {
+			up->bits[i / 64] &= ~(1ull << i % 64);
+			left++;
+		}
+	return !left;
+}
+
 static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct terrace_result *r)
 {
 	double written = s->v.slow_written, read = s->v.slow_read;
@@ -332,6 +346,8 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	tails_mask(&s->marks, m->region, &dead);
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
 		up.bits[w] = (up.bits[w] & ~dead.bits[w]) | (m->mode == TERRACE_MOVE_RAISE ? in.fast.bits[w] : 0);
+	if (m->mode == TERRACE_MOVE_RAISE && !sim_fits(s, &up, &in.fast))
+		r->status = TERRACE_RESULT_PARTLY;
 	volume_move(&s->v, m->region, &up, m->mode == TERRACE_MOVE_RAISE ? MOVE_RAISE :
 		    m->mode == TERRACE_MOVE_MERGE ? MOVE_MERGE : MOVE_APPEND);
 	r->up = (uint32_t)(s->v.promoted - promoted);
