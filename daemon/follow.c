@@ -42,6 +42,13 @@ static struct stream_key key_of(const struct file_id *id)
 	return (struct stream_key){ .inode = id->inode, .of = (uint64_t)id->dev << 32 | id->generation };
 }
 
+/* Part of what compactions are ignored for: what they write is no more asked for than what they read. */
+static void written_once(struct follow *f, const struct extent *extents, uint32_t nr, bool yes)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		engine_once(f->engine, extents[i].block, extents[i].nr, yes && f->ignores);
+}
+
 /* Trims are the filesystem's, which knows what is free; marks and heat are ours: they are left to others that may lie there. */
 static void on_dead(void *ctx, const char *path, const struct file_id *id, const struct extent *extents, uint32_t nr, bool sure)
 {
@@ -52,6 +59,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 
 	streams_end(&f->streams, &key);
 	streams_end(&f->fast, &key);
+	written_once(f, extents, nr, false);
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
 		if (!sure)
@@ -129,6 +137,7 @@ static void on_log(void *ctx, const struct file_id *id, const struct extent *ext
 	struct follow *f = ctx;
 
 	in_use(f, extents, nr);
+	written_once(f, extents, nr, true);
 	keep_fast(f, id, extents, nr);
 }
 
@@ -141,6 +150,8 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 
 	streams_end(&f->streams, &key);
 	in_use(f, extents, nr);
+	/* Of any other name it may be written in place from now on. */
+	written_once(f, extents, nr, file->kind == FILE_TABLE || file->kind == FILE_LOG);
 	if (file->kind == FILE_LOG)
 		keep_fast(f, &file->id, extents, nr);
 	/* What has no table's name has no index at its end; an input from before our time has none, and will not be there for long. */
@@ -168,6 +179,7 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	double hot = 1;
 
 	in_use(f, extents, nr);
+	written_once(f, extents, nr, true);
 	for (uint32_t i = 0; i < nr; i++)
 		bytes += extents[i].nr * 4096;
 	if (f->cold_share >= 0 && engine_crowded(f->engine))
@@ -210,9 +222,11 @@ static void on_moved(void *ctx, const struct extent *extents, uint32_t nr)
 	if (!nr) {
 		streams_end_all(&f->streams);
 		streams_end_all(&f->fast);
+		engine_once(f->engine, 0, UINT64_MAX, false);
 		if (f->invalidate)
 			invalidate_unmark(f->invalidate);
 	}
+	written_once(f, extents, nr, false);
 	for (uint32_t i = 0; i < nr; i++)
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
 }
@@ -318,6 +332,8 @@ void follow_close(struct follow *f)
 void follow_tick(struct follow *f, struct engine *e)
 {
 	f->engine = e;
+	if (!f->ignores)
+		engine_once(e, 0, UINT64_MAX, false);
 	/* Whoever waits for a database to be understood, which lies elsewhere, is told once. */
 	if (f->ticks == LOOK_TICKS && !watch_counts(f->watch)->filesystems)
 		log_line(LOG_LEVEL_NOTICE, f->name, "no filesystem of this volume is mounted: no files are followed until one is");

@@ -169,7 +169,8 @@ static int open_memory(struct engine *e)
 	e->dead = take(e, 4, sizeof(*e->dead));
 	e->banned = take(e, 5, sizeof(*e->banned));
 	e->hinted = take(e, 6, sizeof(*e->hinted));
-	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted))
+	e->once = take(e, 7, sizeof(*e->once));
+	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted || !e->once))
 		err = -ENOMEM;
 	if (err)
 		return err;
@@ -177,6 +178,7 @@ static int open_memory(struct engine *e)
 	memset(e->dead, 0, sizeof(*e->dead));
 	memset(e->banned, 0, sizeof(*e->banned));
 	memset(e->hinted, 0, sizeof(*e->hinted));
+	memset(e->once, 0, sizeof(*e->once));
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 

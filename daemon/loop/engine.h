@@ -170,6 +170,7 @@ struct engine_stats {
 	uint64_t heat_left;		/* discarded blocks whose heat was left to fade: too many ranges at once */
 	uint64_t promoted_dead;
 	uint64_t retained_dead;
+	uint64_t written_once;		/* blocks of writes that heated nothing */
 	uint64_t not_retained_dead;	/* hot, but sent down because they were banned */
 	uint64_t written_anew;		/* were to be, but the kernel had seen them written since */
 	uint64_t pressed;		/* went down for room though they may be hot */
@@ -217,7 +218,8 @@ struct engine {
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
 	struct tails *banned;		/* those of them that the kernel has marked, and not yet been told to let go */
 	struct tails *hinted;		/* logs': the kernel leaves them where they are */
-	void *memory[7];
+	struct tails *once;		/* tables' and logs', which are written once: that heats nothing */
+	void *memory[8];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
@@ -356,6 +358,11 @@ void engine_ban(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 
 /* The kernel has been told to leave these on the fast tiers, or no longer: they do not count as what could go down. */
 void engine_hinted(struct engine *e, uint64_t block, uint64_t nr, bool yes);
+/*
+ * What lies there is written once, when it is made: whoever reads it will tell whether it is hot. Counted as accesses, the
+ * writes of a compaction would age all that is hot by as much as the fast tier is smaller than what it writes.
+ */
+void engine_once(struct engine *e, uint64_t block, uint64_t nr, bool yes);
 
 /* --- between the files of the loop -------------------------------------------- */
 

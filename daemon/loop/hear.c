@@ -8,6 +8,8 @@
  * Heat of what is discarded, or a dead file's, is forgotten once a second, all ranges together; by a clock or list, so many
  * blocks each tick.  So accesses that come after it, but before that, go with it.  What is inherited there meanwhile does not.
  * Small files die by the thousand, and few of them were hot: where many ranges wait only those are taken that have heat.
+ *
+ * What is written once, tables and logs of databases, is heard of, but neither heats nor lets time go by for what is hot.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,11 +42,11 @@ static bool thinned(struct engine *e, const struct port_access *a)
 	return a->always && prng_unit(&e->prng) >= e->port->sampling * slow_sampling(e);
 }
 
-static void hear_block(struct engine *e, const struct port_access *a, uint64_t block)
+static void hear_block(struct engine *e, const struct port_access *a, uint64_t block, bool heats)
 {
 	enum port_where where = a->where;
 
-	if (!thinned(e, a)) {
+	if (heats && !thinned(e, a)) {
 		warmth_touch(&e->warmth, block);
 		/* What moves can gain or lose are reads. */
 		(a->op == PORT_READ ? shards_access : shards_touch)(&e->shards, block);
@@ -165,18 +167,21 @@ static void hear_one(void *ctx, const struct port_access *a)
 {
 	struct engine *e = ctx;
 	uint64_t end = a->block + a->count;
+	bool heats = a->op != PORT_WRITE || !tails_meet(e->once, a->block, a->count);
 
 	if (end > e->shape.blocks || end < a->block)
 		return;
 	if (a->op == PORT_DISCARD) {
 		engine_dead(e, a->block, a->count, false);
+		engine_once(e, a->block, a->count, false);
 		engine_forget(e, a->block, a->count);
 		return;
 	}
 	if (a->op == PORT_WRITE && (e->dead->nr || e->banned->nr))
 		engine_dead(e, a->block, a->count, false);
+	e->stats.written_once += heats ? 0 : a->count;
 	for (uint64_t block = a->block; block < end; block++)
-		hear_block(e, a, block);
+		hear_block(e, a, block, heats);
 }
 
 /* Once, not with each attempt. */

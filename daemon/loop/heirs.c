@@ -186,3 +186,10 @@ void engine_hinted(struct engine *e, uint64_t block, uint64_t nr, bool yes)
 	else
 		tails_cut(e->hinted, block, nr);
 }
+
+void engine_once(struct engine *e, uint64_t block, uint64_t nr, bool yes)
+{
+	tails_cut(e->once, block, nr);
+	if (yes)
+		tails_add(e->once, block, nr, UINT64_MAX);
+}

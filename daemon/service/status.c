@@ -66,6 +66,7 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "hot_heirs_not_raised_blocks", s->heirs_left);
 	number(o, "heat_left_blocks", s->heat_left);
 	number(o, "promoted_dead_blocks", s->promoted_dead);
+	number(o, "written_once_blocks", s->written_once);
 	number(o, "retained_dead_blocks", s->retained_dead);
 	number(o, "not_retained_dead_blocks", s->not_retained_dead);
 	number(o, "banned_blocks", e->banned->blocks);

@@ -93,19 +93,18 @@ void device_ignore(struct port *port, uint32_t thread, bool yes)
 
 static struct sim *s;
 static struct follow *follow;
+static struct config config;
 
 static int setup(void **state)
 {
-	static struct config c;
-
 	(void)state;
-	config_defaults(&c);
-	c.policy.pin_tails = true;
-	c.policy.tail_share = 1.0 / 16;
+	config_defaults(&config);
+	config.policy.pin_tails = true;
+	config.policy.tail_share = 1.0 / 16;
 	s = sim_create(BLOCKS, BLOCKS / 8);
 	s->c.pin_share = 0.5;
 	sim_open(s);
-	follow = follow_open("vol", &c.policy, &s->port, 253, 7);
+	follow = follow_open("vol", &config.policy, &s->port, 253, 7);
 	assert_non_null(follow);
 	follow_tick(follow, &s->e);
 	return 0;
@@ -190,6 +189,37 @@ static void what_is_dead_is_let_go(void **state)
 	}
 }
 
+/* Tables are written once, until they are dead; any other file may be written in place, and nothing is when compactions are not ignored. */
+static void tables_are_written_once(void **state)
+{
+	const struct extent whole = { .block = 1000, .nr = 512 };
+	struct file file = { .id = { .inode = 1, .generation = 1, .dev = 7 }, .size = 2 * MB, .kind = FILE_TABLE };
+
+	(void)state;
+	for (int sure = 0; sure <= 1; sure++) {
+		tell.placed(tell.ctx, &file, &whole, 1);
+		assert_true(tails_have(s->e.once, 1000) && tails_have(s->e.once, 1511));
+		tell.dead(tell.ctx, "/", &file.id, &whole, 1, sure);
+		assert_int_equal(s->e.once->nr, 0);
+	}
+	tell.log(tell.ctx, &file.id, &whole, 1);
+	assert_int_equal(s->e.once->blocks, 512);
+	file.kind = FILE_UNKNOWN;
+	tell.placed(tell.ctx, &file, &whole, 1);
+	assert_int_equal(s->e.once->nr, 0);
+	file.kind = FILE_TABLE;
+	tell.placed(tell.ctx, &file, &whole, 1);
+	tell.moved(tell.ctx, &whole, 1);
+	assert_int_equal(s->e.once->nr, 0);
+	tell.placed(tell.ctx, &file, &whole, 1);
+	config.policy.ignore_compactions = false;
+	follow_retune(follow, &config.policy);
+	follow_tick(follow, &s->e);
+	assert_int_equal(s->e.once->nr, 0);
+	tell.placed(tell.ctx, &file, &whole, 1);
+	assert_int_equal(s->e.once->nr, 0);
+}
+
 /*
  * Another table is written where one has died, before that is heard of: its writes did not lift a mark that was not there yet,
  * and are told of when it is. The mark goes when it is known where the table lies, with the rest of the dead one's left.
@@ -220,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_or_nothing_is_kept_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_dead_is_let_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_mark_stays_on_what_lives, setup, teardown),
+		cmocka_unit_test_setup_teardown(tables_are_written_once, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

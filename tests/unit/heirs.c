@@ -418,9 +418,45 @@ static void heirs_that_wait_in_vain_are_not_raised(void **state)
 	}
 }
 
+/* Tables are made by writing each block once: that says nothing of whether it will be read, and lets no time go by. */
+static void what_is_written_once_heats_nothing(void **state)
+{
+	(void)state;
+	for (int once = 0; once < 2; once++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+		uint64_t heard;
+		struct ralt_stats ralt;
+
+		sim_open(s);
+		if (once)
+			engine_once(&s->e, BLOCKS / 2, BLOCKS / 2, true);
+		for (uint64_t n = 0; n < BLOCKS; n++) {
+			sim_access(s, prng_below(&s->prng, 512) * 16, false);
+			sim_access(s, BLOCKS / 2 + n % (BLOCKS / 2), true);
+			if (n % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		assert_int_equal(s->e.stats.written_once, once ? BLOCKS : 0);
+		ralt_stats(s->e.warmth.ralt, &ralt);
+		print_message("%u blocks are tracked, %u accesses have passed\n", (uint32_t)ralt.tracked, (uint32_t)ralt.accesses);
+		assert_int_equal(ralt.accesses, once ? BLOCKS : 2 * BLOCKS);
+		assert_true(once ? ralt.tracked <= 550 : ralt.tracked > 5000);
+		/* and no longer, when the room is another's, or was discarded */
+		engine_once(&s->e, BLOCKS / 2, 1, false);
+		s->heard[s->nr_heard++] = (struct port_access){ .block = BLOCKS / 2 + 2, .count = 1, .op = PORT_DISCARD };
+		heard = s->e.stats.accesses;
+		for (uint64_t b = 0; b < 3; b++)
+			s->heard[s->nr_heard++] = (struct port_access){ .block = BLOCKS / 2 + b, .count = 1, .op = PORT_WRITE };
+		assert_int_equal(sim_tick(s), 0);
+		assert_int_equal(s->e.stats.accesses - heard, once ? 2 : 3);
+		sim_remove(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_once_heats_nothing),
 		cmocka_unit_test(outputs_inherit_heat),
 		cmocka_unit_test(outputs_inherit_one_after_the_other),
 		cmocka_unit_test(heirs_outlive_who_was_there),
