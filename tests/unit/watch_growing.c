@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files that are being written: what is known of logs and of a compaction's outputs before they are complete. */
+#include "watch_lib.h"
+
+/* ---- outputs ------------------------------------------------------------------------------- */
+
+static uint32_t growing_told;
+
+static void on_growing(void *ctx, const struct file_id *id, const struct bequest *b, bool bottom, const struct extent *extents,
+		       uint32_t nr)
+{
+	(void)ctx;
+	(void)b;
+	(void)bottom;
+	(void)extents;
+	assert_int_equal(id->inode, 1);
+	growing_told = nr;
+}
+
+/* RocksDB deletes what its compactions were writing when it is closed: nobody has asked for that as a whole. */
+static void an_output_that_is_not_finished_is_trimmed(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead, .growing = on_growing };
+	struct watch *w = watch_with(&tell);
+
+	(void)state;
+	pieces = 10;
+	growing_told = 0;
+	written(2);
+	watch_tick(w, false, false);
+	happens(TERRACE_FILE_CREATED, 0);
+	happens_to(2, TERRACE_FILE_READ, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	happens(TERRACE_FILE_WRITTEN, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	watch_tick(w, false, false);
+	assert_int_equal(growing_told, 10);
+	dies(w);
+	assert_int_equal(told.nr, 10);
+	assert_int_equal(told.sure, 0);
+}
+
+/* ---- logs ---------------------------------------------------------------------------------- */
+
+static struct {
+	int times;
+	uint32_t nr;
+} log_told;
+
+static void on_log(void *ctx, const struct file_id *id, const struct extent *extents, uint32_t nr)
+{
+	(void)ctx;
+	(void)extents;
+	assert_int_equal(id->inode, 1);
+	log_told.times++;
+	log_told.nr = nr;
+}
+
+static void log_grows(struct watch *w, uint64_t to)
+{
+	happens_to(1, TERRACE_FILE_WRITTEN, 0);
+	queue[queued - 1].to = to;
+	watch_tick(w, false, false);
+}
+
+static struct watch *watch_a_log(void)
+{
+	const struct watch_tell tell = { .dead = on_dead, .log = on_log };
+	struct watch *w = watch_with(&tell);
+
+	memset(&log_told, 0, sizeof(log_told));
+	pieces = 1024;		/* 4 MiB ahead */
+	happens_to(1, TERRACE_FILE_CREATED, 0);
+	strcpy(queue[queued - 1].name, "000009.log");
+	watch_tick(w, false, false);
+	return w;
+}
+
+/* RocksDB deletes a log as soon as it has closed it. */
+static void a_log_that_dies_when_it_is_closed_is_trimmed(void **state)
+{
+	struct watch *w = watch_a_log();
+
+	(void)state;
+	log_grows(w, TERRACE_FILE_STEP);
+	gone = 1;
+	happens(TERRACE_FILE_CLOSED, 0);
+	dies(w);
+	assert_int_equal(told.nr, 1024);
+	assert_int_equal(told.sure, 0);
+}
+
+/* A log is asked where it lies as soon as it grows, and again when it grows beyond that; and its death is found out. */
+static void a_log_is_told_while_it_grows(void **state)
+{
+	struct watch *w = watch_a_log();
+
+	(void)state;
+	assert_int_equal(log_told.times, 0);
+	for (uint64_t to = TERRACE_FILE_STEP; to <= 4 << 20; to += TERRACE_FILE_STEP)
+		log_grows(w, to);
+	assert_int_equal(log_told.times, 1);
+	assert_int_equal(log_told.nr, 1024);
+	/* beyond that nothing is allocated yet: asked once in a MiB */
+	pieces = 0;
+	for (uint64_t to = (4 << 20) + TERRACE_FILE_STEP; to <= 8 << 20; to += TERRACE_FILE_STEP)
+		log_grows(w, to);
+	assert_int_equal(log_told.times, 5);
+	assert_int_equal(log_told.nr, 0);
+	/* its death is lost */
+	pieces = 10;
+	gone = 1;
+	lost++;
+	watch_tick(w, false, false);
+	watch_tick(w, false, false);
+	assert_int_equal(told.deaths, 1);
+	assert_int_equal(watch_counts(w)->died_unheard, 1);
+	watch_close(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
+		cmocka_unit_test(a_log_is_told_while_it_grows),
+		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
