@@ -2,6 +2,8 @@
 /* Files that are being written: what is known of logs and of a compaction's outputs before they are complete. */
 #include "watch_lib.h"
 
+#include "sense/bequest.h"
+
 /* ---- outputs ------------------------------------------------------------------------------- */
 
 static uint32_t growing_told;
@@ -38,6 +40,87 @@ static void an_output_that_is_not_finished_is_trimmed(void **state)
 	dies(w);
 	assert_int_equal(told.nr, 10);
 	assert_int_equal(told.sure, 0);
+}
+
+/* What a compaction's outputs are told to have of its inputs. */
+static struct {
+	int times;
+	uint32_t first, nr_outputs;
+	bool more;
+} given;
+
+static void on_bequest(void *ctx, const struct bequest *b)
+{
+	(void)ctx;
+	given.times++;
+	given.first = b->first;
+	given.nr_outputs = b->nr_outputs;
+	given.more = b->more;
+	/* where both lie: the inputs from before they died, the outputs that are new as well */
+	assert_int_equal(b->nr_inputs, 2);
+	for (uint32_t i = 0; i < b->nr_inputs; i++) {
+		assert_int_equal(b->file[i].id.inode, 1 + i);
+		assert_int_equal(b->file[i].nr, 10);
+	}
+	for (uint32_t i = 0; i < b->nr_outputs; i++) {
+		assert_int_equal(b->file[b->nr_inputs + i].id.inode, 11 + i);
+		assert_int_equal(b->file[b->nr_inputs + i].nr, 10);
+	}
+}
+
+static void reads(uint64_t inode, uint64_t from, uint64_t to)
+{
+	happens_to(inode, TERRACE_FILE_READ, 0);
+	queue[queued - 1].from = from;
+	queue[queued - 1].to = to;
+}
+
+/* Half of each input goes to each of two outputs. */
+static void writes_output(uint64_t inode, uint64_t from, uint64_t to)
+{
+	reads(1, from, to);
+	reads(2, from, to);
+	written(inode);
+}
+
+static void assert_given(int times, uint32_t first, uint32_t nr_outputs, bool more)
+{
+	assert_int_equal(given.times, times);
+	assert_int_equal(given.first, first);
+	assert_int_equal(given.nr_outputs, nr_outputs);
+	assert_int_equal(given.more, more);
+}
+
+/*
+ * An output is given its heat as soon as it has a place, while its job goes on, and not once more at the end: that is for the
+ * last one, unless that had its place before.
+ */
+static void each_output_is_given_its_heat_once_and_at_once(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead, .bequest = on_bequest };
+
+	(void)state;
+	for (int in_time = 0; in_time <= 1; in_time++) {
+		struct watch *w = watch_with(&tell);
+
+		memset(&given, 0, sizeof(given));
+		pieces = 10;
+		written(1);
+		written(2);
+		watch_tick(w, false, false);
+		assert_int_equal(given.times, 0);
+		writes_output(11, 0, SIZE / 2);
+		watch_tick(w, false, false);
+		assert_given(1, 0, 1, true);
+		writes_output(12, SIZE / 2, SIZE);
+		if (in_time) {
+			watch_tick(w, false, false);
+			assert_given(2, 1, 2, true);
+		}
+		dies(w);
+		assert_int_equal(told.sure, 1);
+		assert_given(2 + in_time, 1 + in_time, 2, false);
+	}
 }
 
 /* ---- logs ---------------------------------------------------------------------------------- */
@@ -122,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
+		cmocka_unit_test(each_output_is_given_its_heat_once_and_at_once),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
 		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),
 	};
