@@ -206,17 +206,25 @@ static bool keep(void *ctx, u64 at)
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
+/* One that says something else and is as old as the one that counts is wrong as well. */
+static bool label_good(const struct repair *rp, u32 dev, u32 copy_nr, void *block)
+{
+	const struct tr_label *used = &rp->vol.label[dev];
+	struct tr_label copy = { 0 };
+
+	return !device_read(&rp->vol.dev[dev], copy_nr, 1, block) && !tr_label_decode(&copy, block) &&
+	       (copy.generation != used->generation || volume_same_label(&copy, used));
+}
+
 /* A copy of a label that is damaged, or cannot be read, gets what the good one says. */
 static int mend_labels(const struct repair *rp)
 {
 	void *block = ctl_alloc_blocks(1);
-	struct tr_label copy;
 	int r = 0;
 
 	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
 		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
-			if (!device_read(&rp->vol.dev[i], k, 1, block) &&
-			    !tr_label_decode(&copy, block))
+			if (label_good(rp, i, k, block))
 				continue;
 			tr_label_encode(block, &rp->vol.label[i]);
 			r = device_write(&rp->vol.dev[i], k, 1, block);

@@ -41,7 +41,7 @@ static int choose_label(const struct tr_label *copy, const int *state)
 }
 
 /* As bytes on disk: a struct may differ in its padding alone. */
-static bool same_label(const struct tr_label *a, const struct tr_label *b)
+bool volume_same_label(const struct tr_label *a, const struct tr_label *b)
 {
 	u64 block[2][TERRACE_BLOCK_BYTES / sizeof(u64)];
 
@@ -82,7 +82,7 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 		note(findings, where("%s: label", dev->path),
 		     "the copies have generations %llu and %llu: a change was cut off, the newer counts",
 		     copy[0].generation, copy[1].generation);
-	else if (!state[0] && !state[1] && !same_label(&copy[0], &copy[1]))
+	else if (!state[0] && !state[1] && !volume_same_label(&copy[0], &copy[1]))
 		problem(findings, where("%s: label", dev->path),
 			"the copies differ, both are of generation %llu", copy[0].generation);
 	vol->label[nr] = copy[use];

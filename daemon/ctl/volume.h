@@ -61,6 +61,9 @@ bool volume_has_stranger(const struct volume *vol, u32 tier);
 /* The label of the tier's device and the superblock disagree about what it is and how much room it has. */
 bool volume_has_misfit(const struct volume *vol, u32 tier);
 
+/* Do two copies of a label say the same? */
+bool volume_same_label(const struct tr_label *a, const struct tr_label *b);
+
 /* The device's path, or "tier N". */
 const char *volume_tier_name(const struct volume *vol, u32 tier);
 

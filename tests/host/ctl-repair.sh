@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl repair: after any damage the volume is sound again, keeps only what is certain, and says what is lost.
-# host: timeout=600 build=daemon
+# host: timeout=600 build=daemon,scribble
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 ctl=$TERRACE_TREE/build/terracectl
@@ -51,6 +51,16 @@ image "--after 60" "${lazy[@]}"
 flip fast 700; flip slow 4900
 expect 0 "nothing lost" "$ctl" repair --in-place fast slow
 sound fast slow
+
+# two whole copies of a label that say different things, as old as each other (byte 120: the name)
+image "--after 60" "${lazy[@]}"
+cp --sparse=always slow other
+"$TERRACE_TREE/build/scribble" label 120 0x61616161 other
+dd if=other of=slow bs=4096 skip=1 seek=1 count=1 conv=notrunc status=none
+expect 1 "slow: label: the copies differ, both are of generation 1" "$ctl" check fast slow
+expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+sound fast slow
+check_eq "after copies of a label that differ" "$got" "$(all)"
 
 # ---- a map page: what the journal does not know is lost, exactly that
 image "--seed 3 --after 10" "${lazy[@]}"
