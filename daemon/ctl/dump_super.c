@@ -40,10 +40,11 @@ void dump_labels(struct dump *d)
 {
 	for (u32 i = 0; i < d->vol.nr_devices; i++) {
 		const struct tr_label *label = &d->vol.label[i];
-		struct json_object *o = json_object_new_object();
+		struct json_object *o;
 
 		if (!label->version)
 			continue;	/* none could be read */
+		o = json_object_new_object();
 		add_text(o, "device", d->vol.dev[i].path);
 		add_text(o, "name", label->name);
 		add_text(o, "volume_uuid", uuid_text(label->volume_uuid));
