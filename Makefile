@@ -215,7 +215,7 @@ $(BUILD)/anyinput: tests/faults/anyinput.c tests/faults/chance.h uapi/terrace.h
 # damaged metadata with right checksums
 .PHONY: scribble
 scribble: $(BUILD)/scribble
-$(BUILD)/scribble: tests/faults/scribble.c tests/faults/chance.h $(BUILD)/user/libterrace.a
+$(BUILD)/scribble: tests/faults/scribble.c tests/faults/chance.h tests/faults/structures.h $(BUILD)/user/libterrace.a
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.h,$^)
 

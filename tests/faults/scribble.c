@@ -25,51 +25,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/kernel.h>
-#include <asm/byteorder.h>
 
-#include "core/format.h"
-#include "core/journal_block.h"
 #include "chance.h"
+#include "structures.h"
 
-#define MAX_NODES	65536u
 #define AT_ONCE		64u		/* blocks in one read */
 
-/* A page of the trees. The parent of a root is a superblock's entry. */
-struct node {
-	u64 block;
-	u32 blocks, level;
-	struct node *parent;
-	struct terrace_entry_disk *entry;
-};
-
-static u8 label_block[TERRACE_BLOCK_BYTES], *meta;
-static struct tr_label label;
-static struct tr_super super;
-static struct node node[MAX_NODES];
-static u32 nr_nodes;
-
-static void *at(u64 block) { return meta + block * TERRACE_BLOCK_BYTES; }
+static u8 label_block[TERRACE_BLOCK_BYTES];
 
 /* ---- what there is ------------------------------------------------------------ */
-
-static struct terrace_super_disk *super_disk(void) { return at(super.generation & 1); }
-
-static void take(struct terrace_entry_disk *disk, u32 level, struct node *parent)
-{
-	struct terrace_dir_disk *dir;
-	struct node *n = &node[nr_nodes];
-	struct tr_entry entry;
-
-	tr_entry_decode(&entry, disk);
-	if (!entry.block || entry.block + entry.blocks > label.meta_blocks || nr_nodes == MAX_NODES)
-		return;
-	nr_nodes++;
-	*n = (struct node){ .block = entry.block, .blocks = entry.blocks, .level = level, .parent = parent, .entry = disk };
-	dir = at(entry.block);
-	for (u32 k = 0; level && k < TERRACE_DIR_ENTRIES; k++)
-		take(&dir->entry[k], level - 1, n);
-}
 
 static void open_label(int fd)
 {
@@ -79,23 +43,13 @@ static void open_label(int fd)
 
 static void open_meta(int fd)
 {
-	struct tr_super copy[2];
-	bool good[2];
-
 	open_label(fd);
 	meta = calloc(label.meta_blocks, TERRACE_BLOCK_BYTES);
 	if (!meta || pread(fd, meta, label.meta_blocks * TERRACE_BLOCK_BYTES, label.meta_start * TERRACE_BLOCK_BYTES) !=
 		     (ssize_t)(label.meta_blocks * TERRACE_BLOCK_BYTES))
 		trouble("reading the metadata");
-	for (u32 k = 0; k < 2; k++)
-		good[k] = !tr_super_decode(&copy[k], at(k));
-	if (!good[0] && !good[1])
+	if (!find_structures())
 		trouble("no superblock");
-	super = *tr_super_newest(good[0] ? &copy[0] : NULL, good[1] ? &copy[1] : NULL);
-	take(&super_disk()->map_root, super.map_depth, NULL);
-	for (u32 t = 0; t < super.nr_tiers; t++)
-		take(&super_disk()->tiers[t].space_root,
-		     tr_dir_depth((super.tier[t].data_blocks + TERRACE_CHUNK_BLOCKS - 1) / TERRACE_CHUNK_BLOCKS), NULL);
 }
 
 /* ---- damage ---------------------------------------------------------------------- */
@@ -126,41 +80,6 @@ static void spoil(u8 *block, u32 from, u32 to, bool raw)
 		printf(" %u+%u=%#llx", place, width, (unsigned long long)value);
 		memcpy(block + place, &value, width);
 	}
-}
-
-static void seal_super(void)
-{
-	super_disk()->crc = __cpu_to_le32(tr_block_crc(super_disk(), TERRACE_BLOCK_BYTES, offsetof(struct terrace_super_disk, crc)));
-}
-
-static void seal_node(struct node *n)
-{
-	for (; n; n = n->parent)
-		n->entry->crc = __cpu_to_le32(tr_page_seal(at(n->block)));
-	seal_super();
-}
-
-static struct terrace_journal_disk *ring(u64 seq) { return at(super.journal_start + seq % super.journal_blocks); }
-
-/* It, and those behind it, whose checksums begin with that of the one before. */
-static void seal_journal(u64 seq)
-{
-	for (u32 crc; ; seq++) {
-		crc = tr_block_crc(ring(seq), TERRACE_BLOCK_BYTES, offsetof(struct terrace_journal_disk, crc));
-		ring(seq)->crc = __cpu_to_le32(crc);
-		if (__le64_to_cpu(ring(seq + 1)->block_seq) != seq + 1)
-			return;
-		ring(seq + 1)->prev_crc = __cpu_to_le32(crc);
-	}
-}
-
-static u64 journal_length(void)
-{
-	u64 nr = 0;
-
-	while (nr < super.journal_blocks && __le64_to_cpu(ring(super.tail_block_seq + nr)->block_seq) == super.tail_block_seq + nr)
-		nr++;
-	return nr;
 }
 
 static void damage_page(bool raw)
@@ -248,7 +167,7 @@ static void write_label(int fd, bool raw)
 	struct terrace_label_disk *disk = (void *)label_block;
 
 	if (!raw)
-		disk->crc = __cpu_to_le32(tr_block_crc(disk, sizeof(*disk), offsetof(struct terrace_label_disk, crc)));
+		reseal(disk, sizeof(*disk), offsetof(struct terrace_label_disk, crc));
 	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES; copy++)
 		if (pwrite(fd, label_block, sizeof(label_block), copy * TERRACE_BLOCK_BYTES) != sizeof(label_block))
 			trouble("writing the label");
