@@ -114,6 +114,16 @@ static int refuse_strangers(const struct repair *rp)
 	return 0;
 }
 
+/* What is written there nobody would take for the volume's: the label says that it is another area. */
+static bool misfits(const struct repair *rp, const struct metadata *meta)
+{
+	if (!meta->dev || meta->lazy || meta->blocks == rp->super.meta_blocks)
+		return false;
+	ctl_error("%s: its label says that the metadata have %llu blocks, the superblock says %llu: nothing changed; repair --to a new device",
+		  meta->dev->path, meta->blocks, rp->super.meta_blocks);
+	return true;
+}
+
 static int refuse_place(const struct repair *rp)
 {
 	if (!rp->in_place)
@@ -124,7 +134,9 @@ static int refuse_place(const struct repair *rp)
 		ctl_error("only the lazy mirror is left: repair --to a new device");
 	else if (rp->vol.meta->stale)
 		ctl_error("only metadata that the volume went on without is left: bring back the other copy, or repair --to a new device");
-	return rp->made_up || rp->vol.meta->lazy || rp->vol.meta->stale ? -EINVAL : 0;
+	else if (!misfits(rp, &rp->vol.primary) && !misfits(rp, &rp->vol.mirror))
+		return 0;
+	return -EINVAL;
 }
 
 /* ---- the order of it ------------------------------------------------------------------- */

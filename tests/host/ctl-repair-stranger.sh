@@ -54,3 +54,12 @@ cp --sparse=always slow misfit
 truncate -s 200M misfit
 unchanged fast misfit -- expect 1 "misfit: .*: nothing changed" "$ctl" repair --in-place fast misfit
 expect 1 " [1-9][0-9]* blocks certain, .* [1-9][0-9]* lost" "$ctl" salvage --dry-run fast misfit
+
+# a label that says that the metadata area is smaller (byte 112), the mirror is good: what is written there nobody would read
+new_images fast 128M slow 320M new 64M
+"$ctl" format --force --uuid $uuid --tier optane:atomic=fast --tier nvme:shelves:atomic=slow --mirror sync > /dev/null
+./image --seed 4 --after 80 fast slow > where
+"$TERRACE_TREE/build/scribble" label 112 64 fast
+unchanged fast slow -- expect 1 "fast: its label says that the metadata have 64 blocks, .*: nothing changed; repair --to" "$ctl" repair --in-place fast slow
+expect 0 "nothing lost" "$ctl" repair --to new fast slow
+expect 0 ': sound$' "$ctl" check --full fast slow new
