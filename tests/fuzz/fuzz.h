@@ -30,6 +30,7 @@ static const u8 fuzz_uuid[TERRACE_UUID_BYTES] = "volume-uuid-0123";
 #define hold(cond)								\
 	do {									\
 		if (!(cond)) {							\
+			fflush(stdout);						\
 			fprintf(stderr, "%s:%d: %s does not hold\n",		\
 				__FILE__, __LINE__, #cond);			\
 			abort();						\

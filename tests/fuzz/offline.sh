@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# host: timeout=900 build=daemon
+# No damage makes terracectl check, dump, salvage or repair read astray, leak, hang or contradict each other
+#
+# offline.c says what an input is and what has to hold. The same LEAST= inputs each time; with FUZZ_SECONDS= for so long for each
+# kind of volume, and again until there are so many in all. What was found on the way stays in build/fuzz/offline/; what the tools say to one input:
+#	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] build/fuzz/offline/offline INPUT
+. "$TERRACE_TREE/tests/host/lib.sh"
+. "$TERRACE_TREE/tests/host/ctl.bash"
+work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-600} total=0
+mkdir -p "$work"
+
+echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }' > "$work/probe.c"
+clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 2> "$work/probe.log" ||
+	skip 'clang has no libFuzzer; install libclang-rt-14-dev'
+
+# ---- the tools, without the commands that are not asked ----
+flags=(-std=gnu11 -D_GNU_SOURCE -gline-tables-only -O1 -Wall -Wextra -Werror -Itests -Itests/compat -Iuapi -Ikmod/core -Ikmod -Idaemon
+	'-fsanitize=fuzzer-no-link,address,undefined' -fno-sanitize-recover=all)
+sources=(kmod/core/*.c daemon/pack_codec.c daemon/ctl/{check,dump,rebuild,repair,salvage}*.c
+	daemon/ctl/{area,device,findings,journal,life,main,names,nvme,probe,shape,term,trees,unfinished,volume}.c)
+newest=$(find uapi kmod daemon tests/compat tests/fuzz/offline.sh \( -name '*.h' -o -name '*.sh' \) -printf '%T@ %p\n' | sort -n | sed -n '$s/[^ ]* //p')
+objects=()
+for source in "${sources[@]}"; do
+	more=() object=${source%.c}
+	object=$work/${object//\//-}.o
+	objects+=("$object")
+	[ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ] && continue
+	# the loops over bitmaps would tell the fuzzer of each bit that they compare
+	[[ $source != daemon/ctl/* ]] || more+=(-fno-sanitize-coverage=trace-cmp)
+	[ "$source" != daemon/ctl/main.c ] || more+=(-Dmain=terracectl_main)
+	clang "${flags[@]}" "${more[@]}" -c -o "$object.new" "$source"
+	# its table of commands needs those only that are linked
+	[ "$source" != daemon/ctl/main.c ] || objcopy --weaken "$object.new"
+	mv "$object.new" "$object"
+done
+clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline.c "${objects[@]}" \
+	-Wl,--as-needed -ljson-c -llz4 -lzstd -lblkid -luuid -lnvme
+
+# ---- volumes with something of everything: slots, loose shelves, packs, a directory of each tree ----
+build_image
+# volume KIND MIRROR ARG...: of what image is given
+volume() {
+	rm -rf "${work:?}/$1"
+	mkdir "$work/$1"
+	(
+		cd "$work/$1"
+		new_images fast 64M slow 200M
+		"$TERRACE_TREE/build/terracectl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror "$2" --journal 1M --size 16M
+		"$OUT/image" --packing 40 "${@:3}" fast slow
+		"$TERRACE_TREE/build/terracectl" check --owners fast slow
+	) > "$work/$1.log"
+}
+volume clean none --clean --seed 10 --before 40 --between 0 --after 0	# eight packs
+volume journal none --seed 55 --before 20 --between 4 --after 16	# nine types of records
+volume mirror sync --seed 32 --before 10 --between 8 --after 8
+
+# ---- the inputs ----
+# once NAME KIND SEED SHARE: for its time, or its share of them; prints how many
+once() {
+	local most=-max_total_time=$seconds
+	[ "$seconds" ] || most=-runs=$((least * $4 / 100 + 1))
+	OFFLINE=$work/$2 "$work/offline" -seed="$3" -max_len=128 -len_control=0 -timeout=60 -rss_limit_mb=1024 \
+		"$most" -print_final_stats=1 -artifact_prefix="$work/$1." "$work/$1.corpus" > "$work/$1.log" 2>&1 || {
+		tail -60 "$work/$1.log"
+		die "$1: the input is in $work/$1.*-*"
+	}
+	awk '/number_of_executed_units/ { runs = $2 } END { print runs + 0 }' "$work/$1.log"
+}
+# fuzz NAME KIND SHARE: until there are so many per cent of the least
+fuzz() {
+	local runs=0 turn=0 more
+	[ "$seconds" ] || rm -rf "${work:?}/$1.corpus"
+	mkdir -p "$work/$1.corpus"
+	while [ $turn = 0 ] || [ $((100 * runs)) -lt $((least * $3)) ]; do
+		[ $turn -lt 20 ] || die "$1: only $runs inputs in $turn turns"
+		turn=$((turn + 1))
+		more=$(once "$1" "$2" $turn "$3") || { echo "$more"; exit 1; }
+		runs=$((runs + more))
+	done
+	echo "$1: $runs inputs, coverage $(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/$1.log" | tail -1)"
+	total=$((total + runs))
+}
+for kind in clean journal mirror; do fuzz $kind $kind 30; done
+SHELVES=1 fuzz shelves journal 10
+[ $total -ge "$least" ] || die "only $total inputs"
+echo "ok: $total inputs in all"
