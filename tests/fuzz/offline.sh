@@ -45,7 +45,7 @@ volume() {
 	rm -rf "${work:?}/$1"
 	mkdir "$work/$1"
 	(
-		cd "$work/$1"
+		cd "$work/$1" || exit
 		new_images fast 64M slow 200M
 		"$TERRACE_TREE/build/terracectl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror "$2" --journal 1M --size 16M
 		"$OUT/image" --packing 40 "${@:3}" fast slow
