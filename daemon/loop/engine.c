@@ -499,6 +499,8 @@ static void upkeep(struct engine *e)
 
 	if (e->senses)
 		open_warmth_again(e);
+	if (e->senses)
+		heirs_tick(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)
 		rest(e);
 	if (e->senses && e->ticks % WORK_TICKS == 0)

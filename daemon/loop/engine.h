@@ -35,6 +35,7 @@
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
 #define ENGINE_VAIN		256u	/* regions in which an epoch has found nothing */
 #define ENGINE_LONELY		4096u	/* regions whose blocks went up without neighbours */
+#define ENGINE_GIVEN		256u	/* outputs that have inherited of compactions that go on */
 #define ENGINE_COLD		16384u	/* ranges whose heat is to be forgotten */
 
 enum why {
@@ -213,6 +214,13 @@ struct engine {
 	uint32_t nr_cold;
 	uint32_t cold_looks;		/* left in this tick, into what is discarded */
 	uint64_t forgot_ns;		/* when that was last done */
+	/* Outputs that have inherited, as long as what they inherited from is hot as well. */
+	struct engine_given {
+		uint64_t block;		/* where it begins */
+		uint64_t until_ns;
+		uint64_t hot;		/* blocks */
+	} given[ENGINE_GIVEN];
+	uint32_t nr_given;
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
@@ -402,6 +410,7 @@ void demote(struct engine *e, uint64_t blocks);
 void pack_loose(struct engine *e);
 void promote(struct engine *e);
 void promote_epoch(struct engine *e);
+void heirs_tick(struct engine *e);
 void promote_heirs(struct engine *e);
 /* What was to be raised there is no more. */
 void promote_not(struct engine *e, uint64_t block, uint64_t nr);

@@ -13,6 +13,8 @@
 #include "loop/engine.h"
 
 #define MOST_BLOCKS	(1u << 20)	/* of all outputs, or of an input: 12 MiB of memory each */
+#define GIVEN_NS	600000000000ull	/* a job that has not ended by then never will */
+#define FORGOTTEN_NS	2000000000ull	/* after its end its inputs' heat is (hear.c) */
 #define SETTLE_BLOCKS	1024u		/* heirs that are worth a run of their own in RALT's files */
 
 static uint64_t blocks_of(const struct engine_file *f)
@@ -83,6 +85,40 @@ static void inherits(struct engine *e, uint64_t block, const struct inherit_heat
 		e->stats.heirs_left++;
 }
 
+/*
+ * Until the inputs are dead, which may be read to the end, both are hot: so many more than the hot set has room for would have
+ * RALT's threshold rise.
+ */
+static void given(struct engine *e, const struct engine_file *out, uint64_t hot, bool more)
+{
+	const struct engine_given now = {
+		.block = out->nr ? out->range[0].block : 0, .hot = hot, .until_ns = e->now_ns + (more ? GIVEN_NS : FORGOTTEN_NS),
+	};
+
+	for (uint32_t i = 0; i < e->nr_given; i++)
+		if (e->given[i].block == now.block) {
+			e->given[i].until_ns = now.until_ns;
+			e->given[i].hot = hot ? hot : e->given[i].hot;
+			return;
+		}
+	if (hot && e->nr_given < ENGINE_GIVEN)
+		e->given[e->nr_given++] = now;
+}
+
+void heirs_tick(struct engine *e)
+{
+	uint64_t twice = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->nr_given; i++)
+		if (e->given[i].until_ns > e->now_ns) {
+			twice += e->given[i].hot;
+			e->given[kept++] = e->given[i];
+		}
+	e->nr_given = kept;
+	warmth_twice(&e->warmth, twice);
+}
+
 static void give(struct engine *e, const struct engine_file *out, const struct inherit_heat *heat)
 {
 	for (uint32_t i = 0; i < out->nr; i++) {
@@ -98,15 +134,17 @@ static void give(struct engine *e, const struct engine_file *out, const struct i
 void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
 		    const struct engine_file *output, uint32_t nr_out, uint32_t first, bool more)
 {
-	uint64_t heirs = e->stats.heirs, nr = 0, at = 0, given = 0;
+	uint64_t heirs = e->stats.heirs, nr = 0, at = 0, before = 0, hot;
 	struct inherit_heat *heat;
 
 	if (!e->senses)
 		return;
 	for (uint32_t i = 0; i < nr_out; i++) {
-		given += i < first ? blocks_of(&output[i]) : 0;
+		before += i < first ? blocks_of(&output[i]) : 0;
 		nr += blocks_of(&output[i]);
 	}
+	for (uint32_t i = 0; !more && i < nr_out; i++)
+		given(e, &output[i], 0, false);
 	e->stats.bequests += !more;
 	if (nr_out && first >= nr_out)
 		return;
@@ -116,10 +154,15 @@ void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t 
 		return;
 	}
 	for (uint32_t i = 0; i < nr_in; i++)
-		lay(e, &input[i], given * INHERIT_BLOCK, heat, nr);
-	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++]))
-		if (i >= first)
-			give(e, &output[i], heat + at);
+		lay(e, &input[i], before * INHERIT_BLOCK, heat, nr);
+	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++])) {
+		if (i < first)
+			continue;
+		hot = e->stats.hot_heirs;
+		give(e, &output[i], heat + at);
+		given(e, &output[i], e->stats.hot_heirs - hot, more);
+	}
+	heirs_tick(e);
 	e->unsettled += e->stats.heirs - heirs;
 	if (e->unsettled >= SETTLE_BLOCKS) {
 		warmth_settle(&e->warmth);

@@ -307,6 +307,12 @@ bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat 
 	return true;
 }
 
+void warmth_twice(struct warmth *w, uint64_t blocks)
+{
+	if (w->kind == HEAT_RALT)
+		ralt_twice(w->ralt, blocks);
+}
+
 void warmth_settle(struct warmth *w)
 {
 	if (w->kind == HEAT_RALT)

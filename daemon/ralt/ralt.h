@@ -154,6 +154,9 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
  */
 void ralt_fill(struct ralt *r, double share);
 
+/* From the next tuning on, so many of the hot set have passed their heat on to others of it, and do not count. */
+void ralt_twice(struct ralt *r, uint64_t blocks);
+
 /* Quartiles of the scores tracked, for quantile levels. */
 void ralt_quartiles(struct ralt *r, double out[3]);
 

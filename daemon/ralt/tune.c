@@ -21,7 +21,7 @@ uint64_t tune_limit(const struct ralt_sizes *s, double stable)
 static void evict(struct tune *t, struct ralt_judge *j, double beta, struct sample *s,
 		  double *scratch)
 {
-	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit, scratch);
+	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit + t->twice, scratch);
 	t->census = sample_settle(s, j);
 	t->evictions++;
 }
@@ -46,12 +46,12 @@ bool tune_step(struct tune *t, struct ralt_judge *j, const struct ralt_tunables 
 
 	t->census = sample_census(s, j, scratch);
 	set_fill(t, j, tunables, s, scratch);
-	if (!due && t->census.members <= (double)t->hot_limit)
+	if (!due && t->census.members <= (double)t->hot_limit + t->twice)
 		return false;
-	t->hot_limit = tune_limit(j->sizes, t->census.stable);
+	t->hot_limit = tune_limit(j->sizes, t->census.stable - t->twice);
 	t->tuned_period = j->now.period;
 	t->tunings++;
-	if (t->census.members > (double)t->hot_limit)
+	if (t->census.members > (double)t->hot_limit + t->twice)
 		evict(t, j, tunables->evict_share, s, scratch);
 	return true;
 }

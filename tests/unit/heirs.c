@@ -418,6 +418,60 @@ static void heirs_that_wait_in_vain_are_not_raised(void **state)
 	}
 }
 
+/*
+ * Heat goes down several levels, one compaction after the other, before the first of these files is dead: more blocks are hot
+ * than the hot set may have, and none is the less so. When they are dead the limit is the old one.
+ */
+static void all_are_hot_while_heat_is_passed_on(void **state)
+{
+	enum { HOT = 2048 };
+	const uint64_t all = HOT * 4096ull;
+	const struct inherit_step step[] = { { all, all } };
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct engine_range range[5];
+	struct engine_file file[5];
+	struct ralt_stats ralt;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		range[i] = (struct engine_range){ .block = (uint64_t)i * 8192, .nr = HOT };
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = all, .step = step, .nr_steps = 1 };
+	}
+	sim_open(s);
+	for (int i = 0; i < 60000; i++) {
+		sim_access(s, prng_below(&s->prng, HOT), false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_in_range(engine_hot_set(&s->e, 0, HOT), HOT - 20, HOT);
+	for (int k = 0; k < 4; k++) {
+		engine_inherit(&s->e, &file[k], 1, &file[k + 1], 1, 0, true);
+		for (int i = 0; i < 2048; i++) {
+			sim_access(s, prng_below(&s->prng, HOT), false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+	}
+	ralt_stats(s->e.warmth.ralt, &ralt);
+	print_message("%u hot, limit %u\n", (uint32_t)ralt.hot, (uint32_t)ralt.hot_limit);
+	assert_true(ralt.hot > 0.7 * FAST);
+	for (int k = 0; k < 5; k++)
+		assert_in_range(engine_hot_set(&s->e, range[k].block, HOT), HOT * 98 / 100, HOT);
+	/* the jobs end, the files die, and the last one is read */
+	for (int k = 0; k < 4; k++) {
+		engine_inherit(&s->e, &file[k], 1, &file[k + 1], 1, 1, false);
+		engine_forget(&s->e, range[k].block, HOT);
+	}
+	for (int i = 0; i < 60000; i++) {
+		sim_access(s, range[4].block + prng_below(&s->prng, HOT), false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_int_equal(s->e.nr_given, 0);
+	assert_in_range(engine_hot_set(&s->e, range[4].block, HOT), HOT - 20, HOT);
+	sim_remove(s);
+}
+
 /* Tables are made by writing each block once: that says nothing of whether it will be read, and lets no time go by. */
 static void what_is_written_once_heats_nothing(void **state)
 {
@@ -457,6 +511,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_once_heats_nothing),
+		cmocka_unit_test(all_are_hot_while_heat_is_passed_on),
 		cmocka_unit_test(outputs_inherit_heat),
 		cmocka_unit_test(outputs_inherit_one_after_the_other),
 		cmocka_unit_test(heirs_outlive_who_was_there),
