@@ -150,8 +150,8 @@ static void on_placed(void *ctx, const struct file *file, const struct extent *e
 
 	streams_end(&f->streams, &key);
 	in_use(f, extents, nr);
-	/* Of any other name it may be written in place from now on. */
-	written_once(f, extents, nr, file->kind == FILE_TABLE || file->kind == FILE_LOG);
+	/* One that was there before us has been written; of any other name it may be written in place from now on. */
+	written_once(f, extents, nr, file->thread && (file->kind == FILE_TABLE || file->kind == FILE_LOG));
 	if (file->kind == FILE_LOG)
 		keep_fast(f, &file->id, extents, nr);
 	/* What has no table's name has no index at its end; an input from before our time has none, and will not be there for long. */

@@ -13,7 +13,7 @@
 #include "loop/engine.h"
 
 #define MOST_BLOCKS	(1u << 20)	/* of all outputs, or of an input: 12 MiB of memory each */
-#define GIVEN_NS	600000000000ull	/* a job that has not ended by then never will */
+#define GIVEN_NS	600000000000ull	/* of a job whose end was not heard; one that takes longer has its inputs counted again */
 #define FORGOTTEN_NS	2000000000ull	/* after its end its inputs' heat is (hear.c) */
 #define SETTLE_BLOCKS	1024u		/* heirs that are worth a run of their own in RALT's files */
 

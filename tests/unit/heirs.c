@@ -468,6 +468,8 @@ static void all_are_hot_while_heat_is_passed_on(void **state)
 			assert_int_equal(sim_tick(s), 0);
 	}
 	assert_int_equal(s->e.nr_given, 0);
+	ralt_stats(s->e.warmth.ralt, &ralt);
+	assert_true(ralt.hot <= 1.1 * HOT && ralt.hot_limit <= 0.7 * FAST);
 	assert_in_range(engine_hot_set(&s->e, range[4].block, HOT), HOT - 20, HOT);
 	sim_remove(s);
 }
