@@ -109,12 +109,20 @@ static struct terrace_file_event *event_of(struct inode *inode, __u8 what)
 	return e;
 }
 
+/* Whoever reads them comes by often enough, but for these: see lsm_fd() in daemon/sense/lsm.h. */
+static void submit(struct terrace_file_event *e)
+{
+	int now = e->what == TERRACE_FILE_DIED || e->what == TERRACE_FILE_CLOSED || (e->what == TERRACE_FILE_WRITTEN && !e->from);
+
+	bpf_ringbuf_submit(e, now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
 static void tell(struct inode *inode, __u8 what)
 {
 	struct terrace_file_event *e = event_of(inode, what);
 
 	if (e)
-		bpf_ringbuf_submit(e, 0);
+		submit(e);
 }
 
 /* Whether its name is a table's. */
@@ -129,7 +137,7 @@ static int tell_named(struct inode *inode, __u8 what, struct dentry *dentry)
 	n = bpf_probe_read_kernel_str(e->name, sizeof(e->name), dentry->d_name.name);
 	table = names_table(e->name, n);
 	e->parent = dentry->d_parent->d_inode->i_ino;
-	bpf_ringbuf_submit(e, 0);
+	submit(e);
 	return table;
 }
 
@@ -152,7 +160,7 @@ static void tell_row(struct inode *inode, __u8 what, struct cursor *c, __u32 fla
 		e->from = c->told;
 		e->to = c->next;
 		e->flags = flags;
-		bpf_ringbuf_submit(e, 0);
+		submit(e);
 	}
 	c->told = c->next;
 }
@@ -176,7 +184,7 @@ static void tell_read(struct inode *inode, struct cursor *c, __u64 last)
 		e->last = last;
 		e->output = out ? key.inode : 0;
 		e->written = written;
-		bpf_ringbuf_submit(e, 0);
+		submit(e);
 	}
 	c->told = c->next;
 }
@@ -338,7 +346,7 @@ static void tell_changed(struct inode *inode, __u32 flags)
 	if (!e)
 		return;
 	e->flags = flags;
-	bpf_ringbuf_submit(e, 0);
+	submit(e);
 }
 
 /* truncate(2) and all its kin, when they are done: the daemon asks where the rest lies. */
@@ -389,7 +397,7 @@ int BPF_PROG(on_unlink, void *map, struct inode *dir, struct dentry *dentry)
 	if (!e)
 		return 0;
 	e->size = dentry->d_inode->i_nlink - 1;
-	bpf_ringbuf_submit(e, 0);
+	submit(e);
 	return 0;
 }
 

@@ -514,7 +514,7 @@ static void settings_defaults(struct settings *s)
 	s->bottom_share = 0.1;
 	s->fast_logs = true;
 	s->database_logs = true;
-	s->dead_wait_ms = 50;
+	s->dead_wait_ms = 20;
 	s->scrub_days = 30;
 }
 

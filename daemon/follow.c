@@ -329,17 +329,32 @@ void follow_close(struct follow *f)
 	free(f);
 }
 
-void follow_tick(struct follow *f, struct engine *e)
+static void hear_files(struct follow *f, struct engine *e, bool look, bool logs)
 {
 	f->engine = e;
+	watch_tick(f->watch, look, logs);
+	if (f->invalidate)
+		invalidate_tick(f->invalidate);
+}
+
+void follow_tick(struct follow *f, struct engine *e)
+{
 	if (!f->ignores)
 		engine_once(e, 0, UINT64_MAX, false);
 	/* Whoever waits for a database to be understood, which lies elsewhere, is told once. */
 	if (f->ticks == LOOK_TICKS && !watch_counts(f->watch)->filesystems)
 		log_line(LOG_LEVEL_NOTICE, f->name, "no filesystem of this volume is mounted: no files are followed until one is");
-	watch_tick(f->watch, f->ticks++ % LOOK_TICKS == 0, f->logs);
-	if (f->invalidate)
-		invalidate_tick(f->invalidate);
+	hear_files(f, e, f->ticks++ % LOOK_TICKS == 0, f->logs);
+}
+
+int follow_fd(const struct follow *f)
+{
+	return watch_fd(f->watch);
+}
+
+void follow_hear(struct follow *f, struct engine *e)
+{
+	hear_files(f, e, false, false);
 }
 
 static void number(struct json_object *o, const char *name, uint64_t value)

@@ -21,6 +21,9 @@ void follow_close(struct follow *f);
 void follow_retune(struct follow *f, const struct settings *settings);
 /* @e: the volume's loop. */
 void follow_tick(struct follow *f, struct engine *e);
+/* Between two ticks, a moment after something happened to files that cannot wait: see lsm_fd(). */
+int follow_fd(const struct follow *f);
+void follow_hear(struct follow *f, struct engine *e);
 void follow_report(struct follow *f, struct json_object *out);
 
 #endif

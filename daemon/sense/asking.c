@@ -49,6 +49,19 @@ void asking_later(struct watch *w, const struct inquiry *one)
 	cannot_be_asked(w, one);
 }
 
+/*
+ * It died while it was asked.  Where it lay then is its own no longer, and another may have been told as placed there: that
+ * is trimmed where it is free, and nothing else is said of it.
+ */
+static void dead_late(struct watch *w, const struct mount *m, const struct asker_answer *a)
+{
+	for (uint32_t i = 0; i < a->nr; i++)
+		w->counts.dead_blocks += a->extent[i].nr;
+	inquiries_dead(&w->inquiries, &a->id, true);
+	if (w->tell.dead)
+		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
+}
+
 /* ---- files that are being written ------------------------------------------------------------ */
 
 /* An output of a job that goes on: what it has of its inputs is known, and its hot part is wanted as soon as they die. */
@@ -81,6 +94,14 @@ void asking_drops(struct watch *w, uint32_t dev)
 			growing_drop(w, i);
 }
 
+/* What is complete is asked for that. */
+static bool is_complete(const struct watch *w, const struct growing *g)
+{
+	const struct file *file = files_find(&w->files, &g->id);
+
+	return !g->b && !g->log && (!file || !file->open);
+}
+
 static void ask_growing(struct watch *w)
 {
 	for (uint32_t i = w->nr_growing; i-- > 0;) {
@@ -89,10 +110,15 @@ static void ask_growing(struct watch *w)
 
 		if (g->asked)
 			continue;
+		if (is_complete(w, g)) {
+			growing_drop(w, i);
+			continue;
+		}
 		g->asked = m && asker_ask(w->asker, m, &g->id, true);
 		if (g->asked)
 			continue;
-		*(g->b ? &w->counts.growing_lost : &w->counts.logs_lost) += 1;
+		w->counts.growing_lost += g->b != NULL;
+		w->counts.logs_lost += g->log;
 		growing_drop(w, i);
 	}
 }
@@ -106,8 +132,8 @@ static struct growing *growing_of(struct watch *w, const struct file_id *id)
 }
 
 /*
- * A log is deleted as soon as it is closed, before it can be asked once more, and so is what a compaction was writing when it was
- * stopped. Its end may be given up when it is closed, unheard.
+ * A log is deleted as soon as it is closed, before it can be asked once more, and so is what a compaction or a flush was writing
+ * when it was stopped. Its end may be given up when it is closed, unheard.
  */
 static void keep_growing(struct watch *w, const struct asker_answer *a)
 {
@@ -137,8 +163,23 @@ static void tell_growing(struct watch *w, const struct growing *g, const struct 
 	for (uint32_t i = 0; i < a->nr; i++)
 		if (a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK > bytes)
 			bytes = a->extent[i].offset + a->extent[i].nr * EXTENT_BLOCK;
+	if (!g->log)
+		return;
 	files_lies(&w->files, &g->id, bytes);
 	w->tell.log(w->tell.ctx, &g->id, a->extent, a->nr);
+}
+
+/* It grows no more. Where it lay is worth knowing all the same: it may die before it is asked again, or has died already. */
+static void grown(struct watch *w, const struct growing *g, const struct file *file, const struct mount *m, const struct asker_answer *a)
+{
+	w->counts.growing_late += g->b != NULL;
+	w->counts.logs_late += g->log;
+	if (!a->nr || !m || !stack_same(&m->stack, &a->stack))
+		return;
+	if (file && !places_find(&w->places, &a->id))
+		keep_growing(w, a);
+	else if (!file)
+		dead_late(w, m, a);
 }
 
 /*
@@ -151,10 +192,10 @@ static void hear_growing(struct watch *w, const struct asker_answer *a)
 	const struct file *file = files_find(&w->files, &a->id);
 	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
-	if (g && file && file->open && m && stack_same(&m->stack, &a->stack))
-		tell_growing(w, g, a);
 	if (g && (!file || !file->open))
-		*(g->b ? &w->counts.growing_late : &w->counts.logs_late) += 1;
+		grown(w, g, file, m, a);
+	else if (g && m && stack_same(&m->stack, &a->stack))
+		tell_growing(w, g, a);
 	if (g)
 		growing_drop(w, (uint32_t)(g - w->growing));
 }
@@ -213,21 +254,12 @@ static void died_unheard(struct watch *w, const struct file_id *id)
 	files_event(&w->files, &death);
 }
 
-/*
- * It died while it was asked.  Where it lay then is its own no longer, and another may have been told as placed there: that
- * is trimmed where it is free, and nothing else is said of it.
- */
 static void died_meanwhile(struct watch *w, const struct inquiry *one, const struct asker_answer *a)
 {
 	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
-	if (one->told || !a->nr || !m || !stack_same(&m->stack, &a->stack))
-		return;
-	for (uint32_t i = 0; i < a->nr; i++)
-		w->counts.dead_blocks += a->extent[i].nr;
-	inquiries_dead(&w->inquiries, &a->id, true);
-	if (w->tell.dead)
-		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
+	if (!one->told && a->nr && m && stack_same(&m->stack, &a->stack))
+		dead_late(w, m, a);
 }
 
 /*

@@ -282,6 +282,12 @@ static void log_grows(struct files *f, struct file *file)
 	f->tell.log(f->tell.ctx, file);
 }
 
+static void begins(struct files *f, struct file *file, const struct terrace_file_event *e)
+{
+	if (!e->from && file->open && !file->told && file->kind == FILE_TABLE && f->tell.begun)
+		f->tell.begun(f->tell.ctx, file);
+}
+
 void files_lies(struct files *f, const struct file_id *id, uint64_t bytes)
 {
 	struct file *file = find(f, id);
@@ -350,6 +356,7 @@ void files_event(struct files *f, const struct terrace_file_event *e)
 		file->written_ns = e->nanoseconds;
 		file->astray |= e->flags & TERRACE_FILE_ASTRAY;
 		jobs_written(f, file, e);
+		begins(f, file, e);
 		log_grows(f, file);
 		break;
 	case TERRACE_FILE_CLOSED:

@@ -138,6 +138,8 @@ struct files_tell {
 	void (*busy)(void *ctx, uint32_t thread, bool yes);
 	/* An output has begun to grow while its thread reads tables: once, when some of it has been written. */
 	void (*growing)(void *ctx, const struct file_job *job, const struct file *file);
+	/* A table has begun to grow from what its writer has in memory: once. */
+	void (*begun)(void *ctx, const struct file *file);
 	/* A log has begun to grow, or beyond what is known of where it lies (files_lies()). */
 	void (*log)(void *ctx, const struct file *file);
 	/* It is read by a job that writes others: once. */

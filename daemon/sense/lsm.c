@@ -114,6 +114,11 @@ int lsm_drain(struct lsm_sense *l)
 	return got == -EAGAIN ? (int)l->seen : got;
 }
 
+int lsm_fd(const struct lsm_sense *l)
+{
+	return bpf_map__fd(l->bpf->maps.events);
+}
+
 uint64_t lsm_lost(const struct lsm_sense *l)
 {
 	return __atomic_load_n(&l->bpf->bss->lost, __ATOMIC_RELAXED);

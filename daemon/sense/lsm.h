@@ -30,6 +30,12 @@ int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool 
 /* Hands over what is there, without waiting, up to a bound, or until that is enough.  How many or -errno. */
 int lsm_drain(struct lsm_sense *l);
 
+/*
+ * Wakes whoever polls it, edge-triggered, when a file dies, is closed after it was written, or has begun to be written: until it is
+ * asked where it lies nothing is known to be dead when it dies, and a compaction that is killed deletes what it has just written.
+ */
+int lsm_fd(const struct lsm_sense *l);
+
 /* Events that found no room, ever. */
 uint64_t lsm_lost(const struct lsm_sense *l);
 

@@ -155,6 +155,14 @@ static void on_log(void *ctx, const struct file *file)
 	if (w->nr_growing == BEQUESTS)
 		w->counts.logs_lost++;
 	else
+		w->growing[w->nr_growing++] = (struct growing){ .id = file->id, .log = true };
+}
+
+static void on_begun(void *ctx, const struct file *file)
+{
+	struct watch *w = ctx;
+
+	if (w->nr_growing < BEQUESTS)
 		w->growing[w->nr_growing++] = (struct growing){ .id = file->id };
 }
 
@@ -406,6 +414,11 @@ static void tell_bequests(struct watch *w)
 	w->nr_bequests = kept;
 }
 
+int watch_fd(const struct watch *w)
+{
+	return lsm_fd(w->lsm);
+}
+
 void watch_tick(struct watch *w, bool look, bool logs)
 {
 	w->now_ns = now_ns();
@@ -459,7 +472,7 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	const struct files_tell files = {
-		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .log = on_log,
+		.job = on_job, .growing = on_growing, .compaction = on_compaction, .busy = on_busy, .table = on_table, .log = on_log, .begun = on_begun,
 		.input = on_input, .changed = on_changed, .left = on_left, .died = on_death, .ctx = w,
 	};
 	const struct mounts_tell mounts = {

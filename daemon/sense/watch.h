@@ -87,6 +87,8 @@ void watch_profiles(struct watch *w, uint32_t profiles);
 void watch_mark(struct watch *w, bool yes);
 void watch_close(struct watch *w);
 
+/* See lsm_fd(). */
+int watch_fd(const struct watch *w);
 /* Hands on what has happened.  @look: looks for new filesystems, too; @logs: reads the databases' own logs. */
 void watch_tick(struct watch *w, bool look, bool logs);
 

@@ -36,9 +36,10 @@ struct watch {
 	uint32_t nr_bequests;
 	struct growing {
 		struct file_id id;
-		struct bequest *b;	/* NULL: a log */
+		struct bequest *b;	/* of an output */
+		bool log;		/* neither: a table from memory, of which only its place is wanted */
 		bool bottom, asked;
-	} growing[BEQUESTS];		/* outputs and logs that began to grow, until it is known where */
+	} growing[BEQUESTS];		/* what began to grow, until it is known where */
 	uint32_t nr_growing;
 	uint64_t lost;			/* events, as far as they have been made good */
 	bool doubted;			/* all of them, in this tick */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -93,6 +94,15 @@ static void end(struct driver *d)
 		close(d->lock);
 }
 
+/* Edge by edge, for what is in the ring and wakes nobody stays there until the next tick. */
+static void wake_by_files(struct service *s, struct driver *d)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = follow_fd(d->follow) };
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, event.data.fd, &event))
+		log_line(LOG_LEVEL_WARNING, d->name, "what happens to files is heard of tick by tick only: %s", strerror(errno));
+}
+
 static int start(struct service *s, struct driver *d, const char *name, const struct settings *settings)
 {
 	struct engine_config config;
@@ -118,6 +128,8 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 		end(d);
 		return err;
 	}
+	if (d->follow)
+		wake_by_files(s, d);
 	log_line(LOG_LEVEL_NOTICE, name, "driving%s: heat by %s, sensed by %s, victims by %s",
 		 settings->evaluate ? " (evaluation: nothing is ordered)" : "",
 		 heat_kind_name(d->engine.warmth.kind), d->sense, choose_rule_name(settings->rule));
@@ -205,6 +217,13 @@ static void note_growth(struct driver *d)
 	for (uint32_t t = 0; t < state->nr_tiers; t++)
 		used += state->tier[t].used_blocks;
 	growth_note(&d->growth, service_now_ns(), used);
+}
+
+void drivers_hear(struct service *s)
+{
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
+		if (s->driver[i].port && s->driver[i].follow)
+			follow_hear(s->driver[i].follow, &s->driver[i].engine);
 }
 
 void drivers_tick(struct service *s)

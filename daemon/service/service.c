@@ -19,6 +19,7 @@
 #include "service/service.h"
 
 #define LOOK_NS	2000000000ull	/* between looks for new volumes */
+#define HEAR_NS	10000000	/* between two times that files are heard of because of what happens to them */
 
 uint64_t service_now_ns(void)
 {
@@ -111,6 +112,34 @@ static void tick(struct service *s)
 		sd_notify(0, "WATCHDOG=1");
 }
 
+static void hear_now(struct service *s)
+{
+	drivers_hear(s);
+	s->heard_ns = service_now_ns();
+}
+
+/* At once, but not all the time: what happens meanwhile is heard of together. */
+static void hear_soon(struct service *s)
+{
+	const uint64_t now = service_now_ns(), next = s->heard_ns + HEAR_NS;
+	const struct itimerspec once = { .it_value.tv_nsec = (long)(next - now) };
+
+	if (now >= next)
+		hear_now(s);
+	else if (!s->hears)
+		s->hears = !timerfd_settime(s->soon, 0, &once, NULL);
+}
+
+static void hear_then(struct service *s)
+{
+	uint64_t expired;
+
+	if (read(s->soon, &expired, sizeof(expired)) != sizeof(expired))
+		return;
+	s->hears = false;
+	hear_now(s);
+}
+
 static int watch(struct service *s, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
@@ -131,8 +160,11 @@ static int open_descriptors(struct service *s)
 	signal(SIGPIPE, SIG_IGN);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->soon = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	err = s->epoll < 0 ? -errno : watch(s, s->timer);
+	if (!err)
+		err = watch(s, s->soon);
 	if (!err)
 		err = watch(s, s->signals);
 	s->listener = socket_open(s->config.socket);
@@ -154,8 +186,12 @@ static void serve(struct service *s)
 				tick(s);
 			else if (event[i].data.fd == s->signals)
 				hear_signal(s);
-			else
+			else if (event[i].data.fd == s->listener)
 				socket_answer(s, s->listener);
+			else if (event[i].data.fd == s->soon)
+				hear_then(s);
+			else
+				hear_soon(s);
 		}
 		if (s->config.tick_ms != tick_ms) {
 			tick_ms = s->config.tick_ms;

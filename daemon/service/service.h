@@ -4,7 +4,7 @@
  * tells systemd, answers on a socket.  One thread.
  *
  *	drivers.c	volumes come and go; a loop for each
- *	service.c	epoll: timer, signals, socket, results
+ *	service.c	epoll: timers, signals, socket, lives of files
  *	socket.c	one request a connection, one JSON object back
  *	status.c	what the object says
  *	process.c	locked memory, I/O flusher
@@ -57,7 +57,9 @@ struct service {
 	struct driver *driver;		/* CONFIG_MAX_VOLUMES of them */
 	uint32_t nr_drivers;
 	struct refusal refused[CONFIG_MAX_VOLUMES];
-	int epoll, timer, signals, listener;
+	int epoll, timer, soon, signals, listener;
+	bool hears;			/* `soon` is set */
+	uint64_t heard_ns;		/* when files were heard of last, but for ticks */
 	uint64_t started_ns, ticks, cpu_started_ns;
 	bool stop;
 };
@@ -74,6 +76,8 @@ uint64_t service_now_ns(void);
 
 void drivers_look(struct service *s);
 void drivers_tick(struct service *s);
+/* Something has happened to files that cannot wait for the tick. */
+void drivers_hear(struct service *s);
 void drivers_retune(struct service *s);
 void drivers_stop(struct service *s);
 void driver_config(const struct service *s, const char *name, const char *directory,

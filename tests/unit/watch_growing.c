@@ -42,6 +42,43 @@ static void an_output_that_is_not_finished_is_trimmed(void **state)
 	assert_int_equal(told.sure, 0);
 }
 
+/* So it does with what it was writing from memory; whether the answer comes before the table is closed, before it dies, or after that. */
+static void a_table_from_memory_that_is_not_kept_is_trimmed(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead, .growing = on_growing };
+
+	(void)state;
+	for (int late = 0; late <= 2; late++) {
+		struct watch *w = watch_with(&tell);
+
+		pieces = 10;
+		happens(TERRACE_FILE_CREATED, 0);
+		happens(TERRACE_FILE_WRITTEN, 0);
+		queue[queued - 1].to = TERRACE_FILE_STEP;
+		happens(TERRACE_FILE_WRITTEN, 0);
+		queue[queued - 1].from = TERRACE_FILE_STEP;
+		queue[queued - 1].to = 2 * TERRACE_FILE_STEP;
+		held = late;
+		watch_tick(w, false, false);
+		assert_int_equal(asked, 1);
+		gone = 1;
+		happens(TERRACE_FILE_CLOSED, 0);
+		if (late == 1) {
+			held = false;
+			watch_tick(w, false, false);
+		}
+		happens(TERRACE_FILE_UNLINKED, 0);
+		happens(TERRACE_FILE_DIED, 0);
+		watch_tick(w, false, false);
+		held = false;
+		watch_tick(w, false, false);
+		assert_int_equal(told.deaths, 1 + (late == 2));
+		assert_int_equal(told.nr, 10);
+		assert_int_equal(told.sure, 0);
+		watch_close(w);
+	}
+}
+
 /* What a compaction's outputs are told to have of its inputs. */
 static struct {
 	int times;
@@ -205,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
+		cmocka_unit_test(a_table_from_memory_that_is_not_kept_is_trimmed),
 		cmocka_unit_test(each_output_is_given_its_heat_once_and_at_once),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
 		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),

@@ -56,6 +56,12 @@ int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool 
 	return 0;
 }
 
+int lsm_fd(const struct lsm_sense *l)
+{
+	(void)l;
+	return -1;
+}
+
 uint64_t lsm_lost(const struct lsm_sense *l)
 {
 	(void)l;

@@ -90,6 +90,24 @@ printf 'dead_wait_ms = 200\n' >> "$CONF"
 kill -HUP "$daemon"
 pass "20 deaths, 150 ms apart, are trimmed in $batches batches"
 
+# ---- between two ticks ----
+cp "$CONF" "$CONF.fast"
+sed -i '/^\[daemon\]/a tick_ms = 10000' "$CONF"
+kill -HUP "$daemon"
+sleep 1
+ticks=$(number ticks)
+for n in 61 62 63; do
+	mapped=$(number mapped)
+	tables write $n 1 1
+	until_ "its place" at_least mapped $((mapped + 1))
+	trimmed_by $((1 << 20)) rm "$M/db/0000$n.ldb"
+done
+ticks=$(($(number ticks) - ticks))
+[ $ticks -le 2 ] || die "three tables that were written and deleted took $ticks ticks"
+cp "$CONF.fast" "$CONF"
+kill -HUP "$daemon"
+pass "what is written or deleted is heard of at once: three tables came and went in $ticks ticks of 10 s"
+
 # ---- while thousands of other files are read ----
 mapped=$(number mapped)
 tables write 51 2 4
