@@ -51,12 +51,13 @@ static void on_changed(void *ctx, const struct file_id *id, bool shared)
 	p->shared |= shared;
 }
 
-/* From before the daemon's start, perhaps. */
+/* From before the daemon's start, perhaps; or only what it was when it grew is known. */
 static void on_input(void *ctx, const struct file_id *id)
 {
 	struct watch *w = ctx;
+	const struct place *p = places_find(&w->places, id);
 
-	if (!places_find(&w->places, id) && !inquiries_have(&w->inquiries, id))
+	if ((!p || p->early) && !inquiries_have(&w->inquiries, id))
 		asking_later(w, &(struct inquiry){ .file.id = *id });
 }
 

@@ -79,6 +79,32 @@ static void a_table_from_memory_that_is_not_kept_is_trimmed(void **state)
 	}
 }
 
+/* What is known of it from when it grew is not all that is passed on: it may have been closed without a sync, and is asked when it is read. */
+static void an_input_is_asked_as_a_whole(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead };
+	struct watch *w = watch_with(&tell);
+
+	(void)state;
+	pieces = 5;
+	happens(TERRACE_FILE_CREATED, 0);
+	happens(TERRACE_FILE_WRITTEN, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 1);
+	happens(TERRACE_FILE_CLOSED, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 1);
+	pieces = 10;
+	happens_to(2, TERRACE_FILE_CREATED, 0);
+	happens_to(1, TERRACE_FILE_READ, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 2);
+	dies(w);
+	assert_int_equal(told.nr, 10);
+	assert_int_equal(told.sure, 1);
+}
+
 /* What a compaction's outputs are told to have of its inputs. */
 static struct {
 	int times;
@@ -243,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
 		cmocka_unit_test(a_table_from_memory_that_is_not_kept_is_trimmed),
+		cmocka_unit_test(an_input_is_asked_as_a_whole),
 		cmocka_unit_test(each_output_is_given_its_heat_once_and_at_once),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
 		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),
