@@ -44,6 +44,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 __u64 lost;	/* events; what was lost is not told, only that */
+__u32 woken;	/* whoever reads them, since he has read last */
 
 struct cursor_key {
 	__u64 inode;
@@ -114,6 +115,9 @@ static void submit(struct terrace_file_event *e)
 {
 	int now = e->what == TERRACE_FILE_DIED || e->what == TERRACE_FILE_CLOSED || (e->what == TERRACE_FILE_WRITTEN && !e->from);
 
+	now = now && !woken;
+	if (now)
+		woken = 1;
 	bpf_ringbuf_submit(e, now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 

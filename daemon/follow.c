@@ -62,6 +62,7 @@ static void on_dead(void *ctx, const char *path, const struct file_id *id, const
 	written_once(f, extents, nr, false);
 	for (uint32_t i = 0; i < nr; i++) {
 		engine_unpin(f->engine, extents[i].block, extents[i].nr);
+		engine_placed(f->engine, extents[i].block, extents[i].nr, false);
 		if (!sure)
 			continue;
 		engine_dead(f->engine, extents[i].block, extents[i].nr, true);
@@ -108,6 +109,7 @@ static void in_use(struct follow *f, const struct extent *extents, uint32_t nr)
 			device_range(f->port, TERRACE_RANGE_CLEAR, extents[i].block, extents[i].nr);
 		tails_cut(&f->marked, extents[i].block, extents[i].nr);
 		engine_dead(f->engine, extents[i].block, extents[i].nr, false);
+		engine_placed(f->engine, extents[i].block, extents[i].nr, true);
 	}
 }
 
@@ -354,7 +356,7 @@ int follow_fd(const struct follow *f)
 
 void follow_hear(struct follow *f, struct engine *e)
 {
-	hear_files(f, e, false, false);
+	hear_files(f, e, false, f->logs);
 }
 
 static void number(struct json_object *o, const char *name, uint64_t value)

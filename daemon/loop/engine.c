@@ -170,7 +170,9 @@ static int open_memory(struct engine *e)
 	e->banned = take(e, 5, sizeof(*e->banned));
 	e->hinted = take(e, 6, sizeof(*e->hinted));
 	e->once = take(e, 7, sizeof(*e->once));
-	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted || !e->once))
+	e->placed[0] = take(e, 8, sizeof(*e->placed[0]));
+	e->placed[1] = take(e, 9, sizeof(*e->placed[1]));
+	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted || !e->once || !e->placed[0] || !e->placed[1]))
 		err = -ENOMEM;
 	if (err)
 		return err;
@@ -179,6 +181,8 @@ static int open_memory(struct engine *e)
 	memset(e->banned, 0, sizeof(*e->banned));
 	memset(e->hinted, 0, sizeof(*e->hinted));
 	memset(e->once, 0, sizeof(*e->once));
+	memset(e->placed[0], 0, sizeof(*e->placed[0]));
+	memset(e->placed[1], 0, sizeof(*e->placed[1]));
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);
 }
 
@@ -556,7 +560,8 @@ int engine_tick(struct engine *e, uint64_t now_ns)
 	int err, sent;
 
 	e->now_ns = now_ns;
-	e->ticks++;
+	if (e->ticks++ % 3 == 0)
+		placed_by(e);
 	err = look(e);
 	if (err == -ENODEV)
 		return err;

@@ -227,7 +227,8 @@ struct engine {
 	struct tails *banned;		/* those of them that the kernel has marked, and not yet been told to let go */
 	struct tails *hinted;		/* logs': the kernel leaves them where they are */
 	struct tails *once;		/* tables' and logs', which are written once: that heats nothing */
-	void *memory[8];
+	struct tails *placed[2];	/* whose room was another's a moment ago: in these three ticks, and the three before */
+	void *memory[10];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */
@@ -352,6 +353,9 @@ const char *engine_promotions(const struct engine *e);
 /* What lay there is no more: its heat is forgotten, soon and together with others. */
 void engine_forget(struct engine *e, uint64_t block, uint64_t nr);
 
+/* Somebody's, as of now, or no longer: what is heard to have been discarded there within three ticks was another's. */
+void engine_placed(struct engine *e, uint64_t block, uint64_t nr, bool yes);
+
 /* ... what overlaps with this at once: it is about to be given other heat. */
 void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr);
 
@@ -378,6 +382,8 @@ void engine_log(struct engine *e, enum engine_level level, const char *format, .
 	__attribute__((format(printf, 3, 4)));
 
 int hear(struct engine *e);
+/* Time goes by for those that were placed. */
+void placed_by(struct engine *e);
 /* Blocks of the volume that hold something, as far as is known. */
 uint64_t hear_mapped(const struct engine *e);
 bool hear_skewed(const struct engine *e);

@@ -163,6 +163,48 @@ static void forget(struct engine *e)
 	memmove(e->cold, e->cold + done, e->nr_cold * sizeof(e->cold[0]));
 }
 
+void engine_placed(struct engine *e, uint64_t block, uint64_t nr, bool yes)
+{
+	tails_cut(e->placed[0], block, nr);
+	tails_cut(e->placed[1], block, nr);
+	if (yes)
+		tails_add(e->placed[0], block, nr, UINT64_MAX);
+}
+
+/* Discards are heard of two ticks late at most. */
+void placed_by(struct engine *e)
+{
+	struct tails *t = e->placed[1];
+
+	e->placed[1] = e->placed[0];
+	e->placed[0] = t;
+	t->nr = 0;
+	t->blocks = 0;
+}
+
+static void is_no_more(struct engine *e, uint64_t from, uint64_t end)
+{
+	if (from >= end)
+		return;
+	engine_dead(e, from, end - from, false);
+	engine_once(e, from, end - from, false);
+	engine_forget(e, from, end - from);
+}
+
+/* But for what somebody else has been placed in meanwhile. */
+static void hear_discard(struct engine *e, uint64_t block, uint64_t end)
+{
+	uint64_t from = block;
+
+	if (tails_meet(e->placed[0], block, end - block) || tails_meet(e->placed[1], block, end - block))
+		for (; block < end; block++)
+			if (tails_have(e->placed[0], block) || tails_have(e->placed[1], block)) {
+				is_no_more(e, from, block);
+				from = block + 1;
+			}
+	is_no_more(e, from, end);
+}
+
 static void hear_one(void *ctx, const struct port_access *a)
 {
 	struct engine *e = ctx;
@@ -172,9 +214,7 @@ static void hear_one(void *ctx, const struct port_access *a)
 	if (end > e->shape.blocks || end < a->block)
 		return;
 	if (a->op == PORT_DISCARD) {
-		engine_dead(e, a->block, a->count, false);
-		engine_once(e, a->block, a->count, false);
-		engine_forget(e, a->block, a->count);
+		hear_discard(e, a->block, end);
 		return;
 	}
 	if (a->op == PORT_WRITE && (e->dead->nr || e->banned->nr))

@@ -57,7 +57,6 @@ static void dead_late(struct watch *w, const struct mount *m, const struct asker
 {
 	for (uint32_t i = 0; i < a->nr; i++)
 		w->counts.dead_blocks += a->extent[i].nr;
-	inquiries_dead(&w->inquiries, &a->id, true);
 	if (w->tell.dead)
 		w->tell.dead(w->tell.ctx, m->path, &a->id, a->extent, a->nr, false);
 }
@@ -80,11 +79,44 @@ static void pass_on(struct watch *w, const struct file_id *id)
 	bequest_free(b);
 }
 
+static struct growing *growing_of(struct watch *w, const struct file_id *id)
+{
+	for (uint32_t i = 0; i < w->nr_growing; i++)
+		if (!memcmp(&w->growing[i].id, id, sizeof(*id)))
+			return &w->growing[i];
+	return NULL;
+}
+
 static void growing_drop(struct watch *w, uint32_t i)
 {
 	if (w->growing[i].b)
 		bequest_free(w->growing[i].b);
 	w->growing[i] = w->growing[--w->nr_growing];
+}
+
+struct growing *asking_grows(struct watch *w, const struct file_id *id, uint32_t most)
+{
+	struct growing *g = growing_of(w, id);
+
+	if (!g && w->nr_growing < most) {
+		g = &w->growing[w->nr_growing++];
+		*g = (struct growing){ .id = *id };
+	}
+	return g;
+}
+
+void asking_died(struct watch *w, const struct file_id *id, bool told)
+{
+	struct growing *g = growing_of(w, id);
+
+	if (!g)
+		return;
+	g->dead = true;
+	if (!told)
+		return;
+	w->counts.growing_late += g->b != NULL;
+	w->counts.logs_late += g->log;
+	growing_drop(w, (uint32_t)(g - w->growing));
 }
 
 void asking_drops(struct watch *w, uint32_t dev)
@@ -102,33 +134,27 @@ static bool is_complete(const struct watch *w, const struct growing *g)
 	return !g->b && !g->log && (!file || !file->open);
 }
 
-static void ask_growing(struct watch *w)
+static void ask_one(struct watch *w, uint32_t i)
 {
-	for (uint32_t i = w->nr_growing; i-- > 0;) {
-		struct growing *g = &w->growing[i];
-		const struct mount *m = g->asked ? NULL : mounts_now(&w->mounts, g->id.dev);
+	const struct file_id id = w->growing[i].id;
+	const struct mount *m = mounts_now(&w->mounts, id.dev);	/* first: it may drop what grows there */
+	struct growing *g = growing_of(w, &id);
 
-		if (g->asked)
-			continue;
-		if (is_complete(w, g)) {
-			growing_drop(w, i);
-			continue;
-		}
-		g->asked = m && asker_ask(w->asker, m, &g->id, true);
-		if (g->asked)
-			continue;
-		w->counts.growing_lost += g->b != NULL;
-		w->counts.logs_lost += g->log;
-		growing_drop(w, i);
-	}
+	if (!g)
+		return;
+	g->asked = m && !is_complete(w, g) && asker_ask(w->asker, m, &id, true);
+	if (g->asked)
+		return;
+	w->counts.growing_lost += g->b != NULL;
+	w->counts.logs_lost += g->log;
+	growing_drop(w, (uint32_t)(g - w->growing));
 }
 
-static struct growing *growing_of(struct watch *w, const struct file_id *id)
+static void ask_growing(struct watch *w)
 {
-	for (uint32_t i = 0; i < w->nr_growing; i++)
-		if (!memcmp(&w->growing[i].id, id, sizeof(*id)))
-			return &w->growing[i];
-	return NULL;
+	for (uint32_t i = w->nr_growing; i-- > 0;)
+		if (i < w->nr_growing && !w->growing[i].asked)
+			ask_one(w, i);
 }
 
 /*
@@ -178,7 +204,7 @@ static void grown(struct watch *w, const struct growing *g, const struct file *f
 		return;
 	if (file && !places_find(&w->places, &a->id))
 		keep_growing(w, a);
-	else if (!file)
+	else if (g->dead)
 		dead_late(w, m, a);
 }
 
@@ -188,9 +214,9 @@ static void grown(struct watch *w, const struct growing *g, const struct file *f
  */
 static void hear_growing(struct watch *w, const struct asker_answer *a)
 {
+	const struct mount *m = mounts_now(&w->mounts, a->id.dev);	/* first: it may drop what grows there */
 	struct growing *g = growing_of(w, &a->id);
 	const struct file *file = files_find(&w->files, &a->id);
-	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
 	if (g && (!file || !file->open))
 		grown(w, g, file, m, a);
@@ -258,8 +284,10 @@ static void died_meanwhile(struct watch *w, const struct inquiry *one, const str
 {
 	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
 
-	if (!one->told && a->nr && m && stack_same(&m->stack, &a->stack))
-		dead_late(w, m, a);
+	if (one->told || !a->nr || !m || !stack_same(&m->stack, &a->stack))
+		return;
+	inquiries_dead(&w->inquiries, &a->id, true);
+	dead_late(w, m, a);
 }
 
 /*
@@ -282,7 +310,8 @@ static void placed(struct watch *w, const struct inquiry *one, struct asker_answ
 	p = places_find(&w->places, &a->id);
 	if (p) {
 		p->shared = shared;
-		p->stale = shared || one->changed || (file && file->open);
+		p->early = file && file->open;
+		p->stale = shared || one->changed || p->early;
 	}
 	if (!file || file->open)
 		return;

@@ -110,6 +110,7 @@ int lsm_drain(struct lsm_sense *l)
 	int got;
 
 	l->seen = 0;
+	__atomic_store_n(&l->bpf->bss->woken, 0, __ATOMIC_SEQ_CST);
 	got = ring_buffer__consume(l->ring);
 	return got == -EAGAIN ? (int)l->seen : got;
 }

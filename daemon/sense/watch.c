@@ -38,10 +38,16 @@ static void on_changed(void *ctx, const struct file_id *id, bool shared)
 {
 	struct watch *w = ctx;
 	struct place *p = places_find(&w->places, id);
+	const struct file *file = files_find(&w->files, id);
 	const bool asked = inquiries_changed(&w->inquiries, id, shared);
 
 	if (!p && !asked)
 		return;
+	/* While it grows nothing of that is relied upon, and it is asked when it is closed. */
+	if (p && p->early && file && file->open && !asked) {
+		p->shared |= shared;
+		return;
+	}
 	w->counts.places_changed++;
 	if (!shared && !inquiries_wait(&w->inquiries, id))
 		asking_later(w, &(struct inquiry){ .file.id = *id });
@@ -86,6 +92,7 @@ static void on_death(void *ctx, const struct file *file)
 	struct place *p = places_find(&w->places, &file->id);
 
 	inquiries_dead(&w->inquiries, &file->id, p && m && !p->early);
+	asking_died(w, &file->id, p && m);
 	w->dead_extents += p ? DEATH_EXTENTS + p->nr : 1;
 	for (uint32_t i = 0; p && i < p->nr; i++)
 		w->counts.dead_blocks += p->extent[i].nr;
@@ -132,39 +139,39 @@ static bool goes_to_bottom(const struct watch *w, const struct file_job *job, co
 static void on_growing(void *ctx, const struct file_job *job, const struct file *file)
 {
 	struct watch *w = ctx;
+	struct growing *g;
 	struct bequest *b;
 
 	if (!w->tell.growing)
 		return;
-	if (w->nr_growing == BEQUESTS) {
+	b = bequest_of(job, &w->places);
+	if (!b)
+		return;
+	g = asking_grows(w, &file->id, BEQUESTS);
+	if (!g || g->b) {
 		w->counts.growing_lost++;
+		bequest_free(b);
 		return;
 	}
-	b = bequest_of(job, &w->places);
-	if (b)
-		w->growing[w->nr_growing++] = (struct growing){
-			.id = file->id, .b = b, .bottom = goes_to_bottom(w, job, file),
-		};
+	g->b = b;
+	g->bottom = goes_to_bottom(w, job, file);
 }
 
 static void on_log(void *ctx, const struct file *file)
 {
 	struct watch *w = ctx;
+	struct growing *g = w->tell.log ? asking_grows(w, &file->id, BEQUESTS) : NULL;
 
-	if (!w->tell.log)
-		return;
-	if (w->nr_growing == BEQUESTS)
-		w->counts.logs_lost++;
+	if (g)
+		g->log = true;
 	else
-		w->growing[w->nr_growing++] = (struct growing){ .id = file->id, .log = true };
+		w->counts.logs_lost += w->tell.log != NULL;
 }
 
+/* Of no use but when it dies: outputs and logs come first. */
 static void on_begun(void *ctx, const struct file *file)
 {
-	struct watch *w = ctx;
-
-	if (w->nr_growing < BEQUESTS)
-		w->growing[w->nr_growing++] = (struct growing){ .id = file->id };
+	asking_grows(ctx, &file->id, BEQUESTS / 4);
 }
 
 static size_t names(char *line, size_t at, size_t bytes, const struct file_part *part, uint32_t nr)
@@ -308,6 +315,7 @@ static void move_place(struct watch *w, struct place *p, const struct stack *sta
 	if (p) {
 		p->stale = was.stale;
 		p->shared = was.shared;
+		p->early = was.early;
 		p->again = was.again;
 		p->absent = was.absent;
 	}

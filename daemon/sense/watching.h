@@ -39,6 +39,7 @@ struct watch {
 		struct bequest *b;	/* of an output */
 		bool log;		/* neither: a table from memory, of which only its place is wanted */
 		bool bottom, asked;
+		bool dead;		/* since it was asked, and its place was not known */
 	} growing[BEQUESTS];		/* what began to grow, until it is known where */
 	uint32_t nr_growing;
 	uint64_t lost;			/* events, as far as they have been made good */
@@ -63,6 +64,10 @@ void asking_later(struct watch *w, const struct inquiry *one);
 void asking_walk(struct watch *w, uint32_t dev);
 /* What is asked of its growing files is of no use any more. */
 void asking_drops(struct watch *w, uint32_t dev);
+/* It has begun to grow: its entry, or a fresh one, if there are fewer than @most; else NULL. */
+struct growing *asking_grows(struct watch *w, const struct file_id *id, uint32_t most);
+/* It has died; @told: with its place. */
+void asking_died(struct watch *w, const struct file_id *id, bool told);
 /* Asks and hears, as much as a tick has time for. */
 void asking_tick(struct watch *w);
 

@@ -219,11 +219,25 @@ static void note_growth(struct driver *d)
 	growth_note(&d->growth, service_now_ns(), used);
 }
 
+/* The descriptor may be another's by now, who is woken for nothing then. */
+void drivers_woken(struct service *s, int fd)
+{
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
+		struct driver *d = &s->driver[i];
+
+		d->woken |= d->port && d->follow && follow_fd(d->follow) == fd;
+	}
+}
+
 void drivers_hear(struct service *s)
 {
-	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
-		if (s->driver[i].port && s->driver[i].follow)
-			follow_hear(s->driver[i].follow, &s->driver[i].engine);
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
+		struct driver *d = &s->driver[i];
+
+		if (d->woken && d->port && d->follow)
+			follow_hear(d->follow, &d->engine);
+		d->woken = false;
+	}
 }
 
 void drivers_tick(struct service *s)

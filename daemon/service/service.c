@@ -19,7 +19,9 @@
 #include "service/service.h"
 
 #define LOOK_NS	2000000000ull	/* between looks for new volumes */
-#define HEAR_NS	10000000	/* between two times that files are heard of because of what happens to them */
+/* Between two times that files are heard of because of what happens to them. */
+#define HEAR_NS		10000000ull
+#define HEAR_MOST_NS	100000000ull
 
 uint64_t service_now_ns(void)
 {
@@ -112,18 +114,26 @@ static void tick(struct service *s)
 		sd_notify(0, "WATCHDOG=1");
 }
 
+/* However long that takes, a tenth of the time goes into it, unless that is more than ticks would let wait. */
 static void hear_now(struct service *s)
 {
+	const uint64_t began = service_now_ns();
+	uint64_t ended, rest;
+
 	drivers_hear(s);
-	s->heard_ns = service_now_ns();
+	ended = service_now_ns();
+	rest = 9 * (ended - began);
+	rest = rest > HEAR_NS ? rest : HEAR_NS;
+	s->hears_next_ns = ended + (rest < HEAR_MOST_NS ? rest : HEAR_MOST_NS);
 }
 
 /* At once, but not all the time: what happens meanwhile is heard of together. */
-static void hear_soon(struct service *s)
+static void hear_soon(struct service *s, int fd)
 {
-	const uint64_t now = service_now_ns(), next = s->heard_ns + HEAR_NS;
+	const uint64_t now = service_now_ns(), next = s->hears_next_ns;
 	const struct itimerspec once = { .it_value.tv_nsec = (long)(next - now) };
 
+	drivers_woken(s, fd);
 	if (now >= next)
 		hear_now(s);
 	else if (!s->hears)
@@ -191,7 +201,7 @@ static void serve(struct service *s)
 			else if (event[i].data.fd == s->soon)
 				hear_then(s);
 			else
-				hear_soon(s);
+				hear_soon(s, event[i].data.fd);
 		}
 		if (s->config.tick_ms != tick_ms) {
 			tick_ms = s->config.tick_ms;

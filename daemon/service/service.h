@@ -26,6 +26,7 @@ struct driver {
 	struct port *port;		/* NULL: a free slot */
 	const char *sense;		/* its name, "none" */
 	struct follow *follow;		/* of its files; NULL: off */
+	bool woken;			/* by them */
 	struct engine engine;
 	uint64_t failed_ticks;
 	struct growth growth;
@@ -59,7 +60,7 @@ struct service {
 	struct refusal refused[CONFIG_MAX_VOLUMES];
 	int epoll, timer, soon, signals, listener;
 	bool hears;			/* `soon` is set */
-	uint64_t heard_ns;		/* when files were heard of last, but for ticks */
+	uint64_t hears_next_ns;		/* not before that */
 	uint64_t started_ns, ticks, cpu_started_ns;
 	bool stop;
 };
@@ -76,7 +77,8 @@ uint64_t service_now_ns(void);
 
 void drivers_look(struct service *s);
 void drivers_tick(struct service *s);
-/* Something has happened to files that cannot wait for the tick. */
+/* Something has happened to the files behind this descriptor that cannot wait for the tick; all such files are heard of. */
+void drivers_woken(struct service *s, int fd);
 void drivers_hear(struct service *s);
 void drivers_retune(struct service *s);
 void drivers_stop(struct service *s);

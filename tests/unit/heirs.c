@@ -509,6 +509,34 @@ static void what_is_written_once_heats_nothing(void **state)
 	}
 }
 
+/* A discard is heard of a tick or two late: whoever has been placed there meanwhile keeps its heat, and those beside it lose theirs. */
+static void a_late_discard_is_of_who_was_there_before(void **state)
+{
+	(void)state;
+	for (int late = 0; late <= 1; late++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		sim_open(s);
+		for (int i = 0; i < 40000; i++) {
+			sim_access(s, prng_below(&s->prng, 64), false);
+			if (i % 64 == 63)
+				assert_int_equal(sim_tick(s), 0);
+		}
+		assert_true(warmth_hot(&s->e.warmth, 7) && warmth_hot(&s->e.warmth, 8) && warmth_hot(&s->e.warmth, 16));
+		engine_placed(&s->e, 8, 8, true);
+		engine_once(&s->e, 8, 8, true);
+		for (int i = 0; i < (late ? 8 : 2); i++)
+			assert_int_equal(sim_tick(s), 0);
+		s->heard[s->nr_heard++] = (struct port_access){ .block = 0, .count = 64, .op = PORT_DISCARD };
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(sim_tick(s), 0);
+		for (uint64_t b = 0; b < 64; b++)
+			assert_int_equal(warmth_hot(&s->e.warmth, b), !late && b >= 8 && b < 16);
+		assert_int_equal(tails_have(s->e.once, 8), !late);
+		sim_remove(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +545,7 @@ int main(void)
 		cmocka_unit_test(outputs_inherit_heat),
 		cmocka_unit_test(outputs_inherit_one_after_the_other),
 		cmocka_unit_test(heirs_outlive_who_was_there),
+		cmocka_unit_test(a_late_discard_is_of_who_was_there_before),
 		cmocka_unit_test(tails_stay_fast),
 		cmocka_unit_test(dead_blocks_that_come_up_are_counted),
 		cmocka_unit_test(dead_blocks_that_stay_are_counted),

@@ -79,6 +79,64 @@ static void a_table_from_memory_that_is_not_kept_is_trimmed(void **state)
 	}
 }
 
+/* The answer about what it was when it grew does not stand for the one about what it was in the end. */
+static void all_of_a_table_that_died_meanwhile_is_trimmed(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead };
+	struct watch *w = watch_with(&tell);
+
+	(void)state;
+	held = true;
+	pieces = 5;
+	happens(TERRACE_FILE_CREATED, 0);
+	happens(TERRACE_FILE_WRITTEN, 0);
+	watch_tick(w, false, false);
+	pieces = 10;
+	happens(TERRACE_FILE_SYNCED, 0);
+	happens(TERRACE_FILE_CLOSED, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 2);
+	happens(TERRACE_FILE_UNLINKED, 0);
+	happens(TERRACE_FILE_DIED, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(told.deaths, 1);
+	held = false;
+	watch_tick(w, false, false);
+	assert_int_equal(told.deaths, 3);
+	assert_int_equal(told.nr, 10);
+	assert_int_equal(told.sure, 0);
+	watch_close(w);
+}
+
+/* Who asks what grows looks at the devices below first: what lies there may be followed no longer. */
+static void devices_below_may_change_while_it_grows(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead };
+
+	(void)state;
+	for (int late = 0; late <= 1; late++) {
+		struct watch *w = watch_with(&tell);
+
+		pieces = 10;
+		happens(TERRACE_FILE_CREATED, 0);
+		happens(TERRACE_FILE_WRITTEN, 0);
+		held = late;
+		drops = !late;
+		watch_tick(w, false, false);
+		assert_int_equal(asked, late);
+		held = false;
+		drops = late;
+		watch_tick(w, false, false);
+		assert_false(drops);
+		/* the next one is asked as ever */
+		happens_to(2, TERRACE_FILE_CREATED, 0);
+		happens_to(2, TERRACE_FILE_WRITTEN, 0);
+		watch_tick(w, false, false);
+		assert_int_equal(asked, 1 + late);
+		watch_close(w);
+	}
+}
+
 /* What is known of it from when it grew is not all that is passed on: it may have been closed without a sync, and is asked when it is read. */
 static void an_input_is_asked_as_a_whole(void **state)
 {
@@ -236,6 +294,27 @@ static void a_log_that_dies_when_it_is_closed_is_trimmed(void **state)
 	assert_int_equal(told.sure, 0);
 }
 
+/* It was being asked once more when it died. */
+static void the_death_of_a_log_is_told_once(void **state)
+{
+	struct watch *w = watch_a_log();
+
+	(void)state;
+	pieces = 10;
+	log_grows(w, TERRACE_FILE_STEP);
+	held = true;
+	log_grows(w, 4 << 20);
+	assert_int_equal(asked, 2);
+	happens(TERRACE_FILE_UNLINKED, 0);
+	happens(TERRACE_FILE_DIED, 0);
+	watch_tick(w, false, false);
+	assert_int_equal(told.nr, 10);
+	held = false;
+	watch_tick(w, false, false);
+	assert_int_equal(told.deaths, 1);
+	watch_close(w);
+}
+
 /* A log is asked where it lies as soon as it grows, and again when it grows beyond that; and its death is found out. */
 static void a_log_is_told_while_it_grows(void **state)
 {
@@ -269,7 +348,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
 		cmocka_unit_test(a_table_from_memory_that_is_not_kept_is_trimmed),
+		cmocka_unit_test(all_of_a_table_that_died_meanwhile_is_trimmed),
+		cmocka_unit_test(devices_below_may_change_while_it_grows),
 		cmocka_unit_test(an_input_is_asked_as_a_whole),
+		cmocka_unit_test(the_death_of_a_log_is_told_once),
 		cmocka_unit_test(each_output_is_given_its_heat_once_and_at_once),
 		cmocka_unit_test(a_log_is_told_while_it_grows),
 		cmocka_unit_test(a_log_that_dies_when_it_is_closed_is_trimmed),

@@ -142,9 +142,16 @@ void mounts_round(struct mounts *ms)
 	(void)ms;
 }
 
+/* Devices below have changed, and are none that can be followed: found out when they are looked at. */
+static bool drops;
+
 const struct mount *mounts_now(struct mounts *ms, uint32_t dev)
 {
-	(void)ms;
+	if (drops) {
+		drops = false;
+		ms->tell.unmounted(ms->tell.ctx, &mount);
+		return NULL;
+	}
 	return dev == DEV ? &mount : NULL;
 }
 
@@ -275,6 +282,7 @@ static inline struct watch *watch_with(const struct watch_tell *tell)
 	memset(&told, 0, sizeof(told));
 	asked = 0;
 	held = false;
+	drops = false;
 	gone = 0;
 	assert_int_equal(watch_open(250, 1, NULL, FILE_PROFILES, tell, &w, why, sizeof(why)), 0);
 	return w;
