@@ -130,7 +130,7 @@ $(BUILD)/bench/deaths: tests/bench/tools/deaths.c daemon/act/invalidate.c $(wild
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
 $(BUILD)/bench/%: tests/bench/tools/%.c tests/bench/tools/blocks.h
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -Iuapi -o $@ $< $(LIBS)
 
 #: make bench-pages   build/bench/pages: data files of databases, whose pages are packed
 .PHONY: bench-pages

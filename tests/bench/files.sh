@@ -30,11 +30,12 @@
 #
 #	IBIR	dead blocks among those that orders brought up, of those deaths that terraced knew of; beside it, while the
 #		database compacts, by the filesystem's own list of free space and the volume's map, looked at each
-#		second: of what lay below then and is fast now, what was nobody's then and is nobody's now (dead.py)
+#		second: of what lay below then and is fast now, what was nobody's then and is nobody's now (tools/dead.c)
 #	kept	dead blocks among those that orders left up, when they made room around them
 #	IBOR	dead blocks in the fast tier, by the filesystem's own list of free space: while the database compacts, the
-#		median, mean and worst of all looks, one a second, and the worst of what the look before had found dead as
-#		well, for which a trim was late; and at rest, after all of this
+#		median, mean and worst of all looks, ten a second, and the worst of what was dead a second before as
+#		well, for which a trim was late; and at rest, after all of this. All of a tenth of the tier and more dies
+#		at once, and is trimmed a moment later: one look a second errs by as much as the mean is
 #
 #	LHR	reads of the fast tier that found their block, among all that its drive was asked for: keys anywhere are
 #		looked up, three quarters of which lie below, while terraced is stopped, so that nothing else reads.
@@ -54,8 +55,8 @@ DEAD_WAIT=${DEAD_WAIT-}
 . "$TERRACE_TREE/tests/vm/files.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 
-need_cmd python3 mkfs.xfs db_bench
-PATH=$TERRACE_TREE/build:$PATH in_ram db_bench
+need_cmd mkfs.xfs db_bench
+PATH=$TERRACE_TREE/build/bench:$TERRACE_TREE/build:$PATH in_ram db_bench dead
 KEYS=${KEYS:-100000} WARM=${WARM:-90000} AGAIN=${AGAIN:-15000} PROBE=${PROBE:-5000} FAST=${FAST:-28} ROUNDS=${ROUNDS:-4} TIMES=${TIMES:-3}
 IFS=, read -ra VARIANTS <<< "${VARIANTS:-all,no-inherit_heat,no-pin_tails,no-cold_streams,no-bottom_share,no-database_logs,no-ignore_compactions,no-trim_dead,only-ban_dead,no-ban_dead,none,blind}"
 declare -A GOT
@@ -175,32 +176,34 @@ churn() {
 	GOT[$1.churn.fast]=$(($(written 0) - fast))
 	GOT[$1.churn.slow]=$(($(written 1) - slow))
 }
-# compacts NAME: what is dead in the fast tier, each second of it, and what of that orders have brought up
+# compacts NAME: what is dead in the fast tier meanwhile, and what of that orders have brought up
 compacts() {
 	local round looker up known dead fast came now before last
-	local -a looks lasts all=() lasting=() sums
+	local -a looks seconds lasts all=() lasting=() sums
 	answers
 	up=$(raised) known=$(found promoted_dead_blocks)
 	sums=(0 0 0)
 	for ((round = 0; round < ROUNDS; round++)); do
 		: > /dev/shm/looks
-		python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M 1 >> /dev/shm/looks &
+		LD_LIBRARY_PATH=$RAM/lib "$RAM/dead" /dev/terrace/vol $M 10 >> /dev/shm/looks &
 		looker=$!
 		until [ -s /dev/shm/looks ] || ! kill -0 $looker; do sleep 0.1; done
 		: > /dev/shm/looks
 		database --use_existing_db=1 --benchmarks=overwrite --writes=$((KEYS / 2)) --seed=$((60 + round))
 		kill $looker
 		wait $looker 2> /dev/null || true
-		looks=() lasts=()
+		looks=() seconds=() lasts=()
 		while read -r dead fast came now before last; do
+			[ "$fast" ] || continue
+			looks+=($((10000 * dead / (fast ? fast : 1))))
 			[ "$last" ] || continue
-			looks+=("$(share "$dead" "$fast")")
+			seconds+=("${looks[-1]}")
 			lasts+=("$(share "$last" "$fast")")
 			sums=($((sums[0] + came)) $((sums[1] + now)) $((sums[2] + before)))
 		done < /dev/shm/looks
-		[ ${#looks[@]} -gt 0 ] || die "no look at what is dead while the database compacts"
+		[ ${#seconds[@]} -gt 0 ] || die "no look at what is dead while the database compacts"
 		moved
-		echo "# $1: compacting, dead in fast second by second, of 10000: ${looks[*]}; of that since the second before: ${lasts[*]};$MOVED"
+		echo "# $1: compacting, dead in fast second by second, of 10000: ${seconds[*]}; of that since the second before: ${lasts[*]}; in the mean of ${#looks[@]} looks $(mean "${looks[@]}");$MOVED"
 		all+=("${looks[@]}") lasting+=("${lasts[@]}")
 	done
 	quiet
@@ -295,7 +298,7 @@ variant() {
 	compacts "$name"
 	lost "$name" 200 compaction database --use_existing_db=1 --benchmarks=compact
 	quiet
-	read -r dead fast <<< "$(python3 "$TERRACE_TREE/tests/vm/dead.py" /dev/terrace/vol $M)"
+	read -r dead fast <<< "$(from_ram dead /dev/terrace/vol $M)"
 	kill -STOP "$daemon"
 	lookups "$name" lhr 300
 	lookups "$name" lhr_evicted 301
@@ -326,13 +329,13 @@ worse() {
 	no-cold_streams) bar "$1: written straight to the slow tier" "${GOT[$1.streams]}" "blocks" 0 ;;
 	no-bottom_share | no-database_logs) bar "$1: streams that are cold by their level" "${GOT[$1.by_level]}" "streams" 0 ;;
 	no-ignore_compactions) bar "$1: reads that heat nothing" "${GOT[$1.ignored]}" "reads" 0 ;;
-	no-trim_dead)
-		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" -500
-		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000 ;;
+	no-trim_dead) bar "$1: IBOR while it compacts, mean" "${GOT[$1.ibor_mean]}" "of 10000" -1000 ;;
 	only-ban_dead)
 		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" 100
-		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000 ;;
-	none | blind) bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000 ;;
+		bar "$1: IBOR while it compacts, mean" "${GOT[$1.ibor_mean]}" "of 10000" -1000 ;;
+	none | blind)
+		bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000
+		[ "$1" = blind ] || bar "$1: IBIR while it compacts" "${GOT[$1.ibir_known]}" "of 10000" -500 ;;
 	esac
 }
 
@@ -353,8 +356,8 @@ told() {
 	for what in scan compaction; do figure "$one: hits lost by the worst $what of $TIMES" "${GOT[$one.$what.worst]}" "of 10000"; done
 	figure "$one: IBIR while it compacts" "${GOT[$one.ibir_known]}" "of 10000"
 	figure "$one: ... and what has died within that second" "${GOT[$one.ibir_most]}" "of 10000"
-	figure "$one: IBOR in the worst second while it compacts" "${GOT[$one.ibor_worst]}" "of 10000"
-	figure "$one: seconds while it compacts with an IBOR above 1 %" "${GOT[$one.ibor_over]}" "of 10000"
+	figure "$one: IBOR in the worst moment while it compacts" "${GOT[$one.ibor_worst]}" "of 10000"
+	figure "$one: moments while it compacts with an IBOR above 1 %" "${GOT[$one.ibor_over]}" "of 10000"
 	for what in scan compaction; do figure "$one: blocks that came up with a $what, heirs apart" "${GOT[$one.$what.came]}" "blocks"; done
 	if [ "$one" = all ]; then
 		bar "all: fast hits of keys anywhere, indexes and filters read as well" "${GOT[all.lhr.fast]}" "of 10000" -5500
@@ -366,9 +369,9 @@ told() {
 		bar "all: LHR, found among what the fast drive was asked for" "${GOT[all.lhr]}" "of 10000" -10000
 		bar "all: IBIR, dead among what was brought up" "${GOT[all.ibir]}" "of 10000" 100
 		bar "all: IBIR while it compacts by looking" "${GOT[all.ibir_seen]}" "of 10000" 100
-		bar "all: IBOR while it compacts, median of its seconds" "${GOT[all.ibor_busy]}" "of 10000" 100
-		bar "all: IBOR while it compacts, mean of its seconds" "${GOT[all.ibor_mean]}" "of 10000" 100
-		figure "all: ... of what was dead the second before as well, in the worst" "${GOT[all.ibor_lasting]}" "of 10000"
+		bar "all: IBOR while it compacts, median" "${GOT[all.ibor_busy]}" "of 10000" 100
+		bar "all: IBOR while it compacts, mean" "${GOT[all.ibor_mean]}" "of 10000" 100
+		figure "all: ... of what was dead a second before as well, in the worst" "${GOT[all.ibor_lasting]}" "of 10000"
 		bar "all: IBOR at rest, dead in the fast tier" "${GOT[all.ibor]}" "of 10000" 100
 	else
 		figure "$one: fast hits of keys anywhere, indexes and filters read as well" "${GOT[$one.lhr.fast]}" "of 10000"
@@ -378,8 +381,8 @@ told() {
 		figure "$one: IBIR" "${GOT[$one.ibir]}" "of 10000"
 		figure "$one: IBIR while it compacts by looking" "${GOT[$one.ibir_seen]}" "of 10000"
 		figure "$one: IBOR while it compacts" "${GOT[$one.ibor_busy]}" "of 10000"
-		figure "$one: IBOR while it compacts, mean of its seconds" "${GOT[$one.ibor_mean]}" "of 10000"
-		figure "$one: ... of what was dead the second before as well, in the worst" "${GOT[$one.ibor_lasting]}" "of 10000"
+		figure "$one: IBOR while it compacts, mean" "${GOT[$one.ibor_mean]}" "of 10000"
+		figure "$one: ... of what was dead a second before as well, in the worst" "${GOT[$one.ibor_lasting]}" "of 10000"
 		figure "$one: IBOR at rest" "${GOT[$one.ibor]}" "of 10000"
 		worse "$one"
 	fi
