@@ -291,6 +291,27 @@ static void died_meanwhile(struct watch *w, const struct inquiry *one, const str
 }
 
 /*
+ * What filesystems have allocated ahead they give up just after a file is told to be closed: it may be in the answer, and
+ * another's when this one dies.
+ */
+static void end_at(struct asker_answer *a, uint64_t size)
+{
+	const uint64_t end = (size + EXTENT_BLOCK - 1) / EXTENT_BLOCK;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < a->nr; i++) {
+		struct extent *e = &a->extent[i];
+		const uint64_t first = e->offset / EXTENT_BLOCK;
+
+		if (first >= end)
+			continue;
+		e->nr = e->nr < end - first ? e->nr : end - first;
+		a->extent[kept++] = *e;
+	}
+	a->nr = kept;
+}
+
+/*
  * It may have been cut, shared or written on since it was asked: an answer that is not sure, and it has to be asked again.
  * So it is while it seems to be written: if that is true it will be told again when it is closed.
  */
@@ -323,10 +344,13 @@ static void placed(struct watch *w, const struct inquiry *one, struct asker_answ
 static void hear(struct watch *w, struct asker_answer *a)
 {
 	const struct mount *m = mounts_now(&w->mounts, a->id.dev);
+	const struct file *file = files_find(&w->files, &a->id);
 	struct inquiry one;
 
 	if (!inquiries_answered(&w->inquiries, &a->id, &one))
 		return;
+	if (file && !file->open && file->size)
+		end_at(a, file->size);
 	if (one.dead) {
 		died_meanwhile(w, &one, a);
 	} else if (one.again && m && a->err == -ESTALE) {

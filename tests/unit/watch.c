@@ -27,6 +27,22 @@ static void the_dead_are_told_with_all_their_extents(void **state)
 	assert_int_equal(told.sure, 1);
 }
 
+/* What was allocated ahead is given up a moment after a file is closed, and may have been asked for by then: others are placed there. */
+static void what_lies_beyond_its_end_is_not_its_own(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead };
+	struct watch *w = watch_with(&tell);
+
+	(void)state;
+	pieces = SIZE / 4096 + 100;
+	written(1);
+	watch_tick(w, false, false);
+	assert_int_equal(asked, 1);
+	dies(w);
+	assert_int_equal(told.nr, SIZE / 4096);
+	assert_int_equal(told.sure, 1);
+}
+
 /* Truncated or punched by whom nobody hears closing it: asked again, and what is left is its own. Dead before that: nobody can be sure. */
 static void what_was_cut_is_asked_for_again(void **state)
 {
@@ -386,6 +402,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_dead_are_told_with_all_their_extents),
+		cmocka_unit_test(what_lies_beyond_its_end_is_not_its_own),
 		cmocka_unit_test(what_was_cut_is_asked_for_again),
 		cmocka_unit_test(what_was_closed_again_is_not_sure_before_it_is_asked),
 		cmocka_unit_test(what_was_shared_is_not_its_own),

@@ -14,7 +14,7 @@
 #include "sense/watch.h"
 
 #define DEV	7u
-#define SIZE	(1u << 20)	/* of a table */
+#define SIZE	(16u << 20)	/* of a table */
 
 /* The kernel, a filesystem on the volume, and who asks it, as far as they are needed here. */
 static lsm_see_fn see;
