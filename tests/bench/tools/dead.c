@@ -48,8 +48,12 @@ static void look_at_regions(void)
 			.region_bytes = sizeof(*region), .regions = (uintptr_t)&region[first],
 		};
 
+		const uint32_t nr = ask.nr;
+
 		if (ioctl(control, TERRACE_IOC_REGIONS, &ask))
 			err(1, "regions from %llu", (unsigned long long)first);
+		if (ask.nr != nr)	/* the rest would be of the look before */
+			errx(1, "%u of %u regions from %llu", ask.nr, nr, (unsigned long long)first);
 	}
 }
 
