@@ -329,9 +329,13 @@ worse() {
 	no-cold_streams) bar "$1: written straight to the slow tier" "${GOT[$1.streams]}" "blocks" 0 ;;
 	no-bottom_share | no-database_logs) bar "$1: streams that are cold by their level" "${GOT[$1.by_level]}" "streams" 0 ;;
 	no-ignore_compactions) bar "$1: reads that heat nothing" "${GOT[$1.ignored]}" "reads" 0 ;;
-	no-trim_dead) bar "$1: IBOR while it compacts, mean" "${GOT[$1.ibor_mean]}" "of 10000" -1000 ;;
+	no-trim_dead)
+		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" -500
+		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000
+		bar "$1: IBOR while it compacts, mean" "${GOT[$1.ibor_mean]}" "of 10000" -1000 ;;
 	only-ban_dead)
 		bar "$1: IBIR" "${GOT[$1.ibir]}" "of 10000" 100
+		bar "$1: IBOR at rest" "${GOT[$1.ibor]}" "of 10000" -1000
 		bar "$1: IBOR while it compacts, mean" "${GOT[$1.ibor_mean]}" "of 10000" -1000 ;;
 	none | blind)
 		bar "$1: IBOR while it compacts" "${GOT[$1.ibor_busy]}" "of 10000" -1000
