@@ -31,8 +31,9 @@ int lsm_watch(struct lsm_sense *l, unsigned int major, unsigned int minor, bool 
 int lsm_drain(struct lsm_sense *l);
 
 /*
- * Wakes whoever polls it, edge-triggered and once until the next drain, when a file dies, is closed after it was written, or has begun to be written: until it is
- * asked where it lies nothing is known to be dead when it dies, and a compaction that is killed deletes what it has just written.
+ * Wakes whoever polls it, edge-triggered and once until the next drain, when a file dies, is closed after it was written, or has
+ * begun to be written: until it is asked where it lies nothing is known to be dead when it dies, and a compaction that is killed
+ * deletes what it has just written.
  */
 int lsm_fd(const struct lsm_sense *l);
 
