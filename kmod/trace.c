@@ -40,18 +40,23 @@ static bool is_left_out(struct terrace *tr, u32 op, u32 where, bool *timed)
 	return n % tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
 }
 
-void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
+/* On its own, for most accesses are left out and need none of its registers saved. */
+static noinline void tell(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where, bool timed)
 {
-	bool timed;
-
-	if (is_left_out(tr, op, where, &timed))
-		return;
 	if (op != TERRACE_OP_DISCARD && unlikely(READ_ONCE(tr->ranges)) &&
 	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
 		return;
 	if (timed && trace_terrace_end_enabled())
 		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
 	trace_terrace_access(bio_dev(bio), block, count, op, where, tr_io_of(bio)->thread ?: current->pid);
+}
+
+void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
+{
+	bool timed;
+
+	if (!is_left_out(tr, op, where, &timed))
+		tell(tr, bio, block, count, op, where, timed);
 }
 
 void tr_sense_end(struct tr_io *io, const struct bio *bio)
