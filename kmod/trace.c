@@ -8,7 +8,8 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-#define TIME_SAMPLE	16	/* hits: how long they take is not asked more often */
+/* Hits: how long they take is asked of one in so many, and of no more than one in four that are told. */
+#define TIME_SAMPLE	16
 
 /* By its first part, if it is in parts. */
 static void time_it(struct tr_io *io, u8 tier)
@@ -28,7 +29,7 @@ static void time_it(struct tr_io *io, u8 tier)
 static bool is_left_out(struct terrace *tr, u32 op, u32 where, bool *timed)
 {
 	bool hit = op == TERRACE_OP_WRITE || !(where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE));
-	u32 n;
+	u32 n, rate;
 
 	*timed = op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE);
 	if (op == TERRACE_OP_DISCARD)
@@ -36,8 +37,11 @@ static bool is_left_out(struct terrace *tr, u32 op, u32 where, bool *timed)
 	if (!hit)
 		return this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE);
 	n = this_cpu_inc_return(tr->stats->accesses);
-	*timed &= !(n % TIME_SAMPLE);
-	return n % tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
+	rate = tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
+	if (n % rate)
+		return true;
+	*timed &= !(n % max_t(u32, TIME_SAMPLE, 4 * rate));
+	return false;
 }
 
 /* On its own, for most accesses are left out and need none of its registers saved. */
