@@ -7,6 +7,8 @@
  *	scribble sealed SEED DEVICE	fields become other numbers, and every checksum is
  *					right again, of the structure, of its parents up
  *					to the superblock, and of the journal behind it
+ *	scribble shelf raw|sealed SEED DEVICE	the same to a tier of shelves: to a pack's header, an
+ *					owner block or a table of owners; raw: or to a payload
  *	scribble label BYTE VALUE DEVICE	the 32-bit number at that byte of the label
  *	scribble beyond DEVICE		the journal's last record discards more than there is
  *	scribble nowhere TYPE DEVICE	the journal's last record becomes one of that type (of
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "chance.h"
@@ -236,6 +239,91 @@ static int damage(const char *device, bool raw)
 	return write_meta(fd);
 }
 
+/* ---- shelves ----------------------------------------------------------------------- */
+
+enum { PACK, OWNERS, TABLE, KINDS };
+
+#define SHELF_CRC_AT	offsetof(struct terrace_pack_disk, crc)	/* in all of them */
+
+/* What stands at @block; how long it is to *@bytes. KINDS: user data. */
+static u32 kind_of(const u8 *block, const u8 *end, u32 *bytes)
+{
+	const struct terrace_pack_disk *pack = (const void *)block;
+	u32 kind;
+
+	*bytes = TERRACE_BLOCK_BYTES;
+	switch (__le32_to_cpu(pack->magic)) {
+	case TERRACE_PACK_MAGIC:
+		kind = PACK;
+		*bytes = __le32_to_cpu(pack->bytes);
+		break;
+	case TERRACE_OWNER_MAGIC: kind = OWNERS; break;
+	case TERRACE_TABLE_MAGIC: kind = TABLE; break;
+	default: return KINDS;
+	}
+	if (*bytes < sizeof(*pack) || *bytes > TERRACE_PACK_HEADER_BLOCKS * TERRACE_BLOCK_BYTES || block + *bytes > end ||
+	    __le32_to_cpu(pack->crc) != tr_block_crc(block, *bytes, SHELF_CRC_AT))
+		return KINDS;
+	return kind;
+}
+
+/* Any of the structures of @kind in [@from, @end), or NULL. */
+static u8 *any_of(u32 kind, u8 *from, const u8 *end)
+{
+	u8 *chosen = NULL;
+	u64 nr = 0;
+	u32 bytes;
+
+	for (u8 *block = from; block < end; block += TERRACE_BLOCK_BYTES)
+		if (kind_of(block, end, &bytes) == kind && !below(++nr))
+			chosen = block;
+	return chosen;
+}
+
+static void damage_structure(u8 *block, u32 kind, u32 bytes, bool raw)
+{
+	static const char *const name[KINDS] = { "pack", "owner block", "table of owners" };
+	struct terrace_pack_disk *pack = (void *)block;
+	u32 payload = __le32_to_cpu(pack->payload_bytes), header = (bytes + TERRACE_BLOCK_BYTES - 1) & -TERRACE_BLOCK_BYTES;
+
+	printf("%s, place %#llx:", name[kind], (unsigned long long)__le64_to_cpu(kind == PACK ? pack->place : pack->id));
+	if (kind == PACK && raw && payload && below(2)) {
+		spoil(block, header, header + payload, true);
+		return;
+	}
+	spoil(block, raw ? 0 : 24, bytes, raw);
+	if (raw)
+		return;
+	/* As long as it says now, if it can be. */
+	if (kind == PACK && __le32_to_cpu(pack->bytes) >= sizeof(*pack) && __le32_to_cpu(pack->bytes) <= header)
+		bytes = __le32_to_cpu(pack->bytes);
+	reseal(block, bytes, SHELF_CRC_AT);
+}
+
+static int damage_shelf(const char *device, bool raw)
+{
+	int fd = open(device, O_RDWR);
+	off_t length = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	u8 *drive = length <= 0 ? MAP_FAILED : mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	u32 first = below(KINDS), kind = first, bytes;
+	u8 *block = NULL;
+
+	if (drive == MAP_FAILED)
+		trouble(device);
+	for (u32 k = 0; k < KINDS && !block; k++) {
+		kind = (first + k) % KINDS;
+		block = any_of(kind, drive, drive + length);
+	}
+	if (!block)
+		trouble("no pack and no owners");
+	kind_of(block, drive + length, &bytes);
+	damage_structure(block, kind, bytes, raw);
+	putchar('\n');
+	if (msync(drive, length, MS_SYNC) || fsync(fd))
+		trouble("writing the shelf");
+	return 0;
+}
+
 /* ---- reading --------------------------------------------------------------------------- */
 
 static u64 unread, wrong, first_wrong;
@@ -290,8 +378,12 @@ int main(int argc, char **argv)
 		return wrong_numbers(argv[2], argv[3]);
 	if (argc == 5 && !strcmp(argv[1], "label"))
 		return change_label(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), argv[4]);
+	if (argc == 5 && !strcmp(argv[1], "shelf") && (!strcmp(argv[2], "raw") || !strcmp(argv[2], "sealed"))) {
+		chance = strtoull(argv[3], NULL, 0);
+		return damage_shelf(argv[4], !strcmp(argv[2], "raw"));
+	}
 	if (argc != 4 || (strcmp(argv[1], "raw") && strcmp(argv[1], "sealed"))) {
-		fputs("usage: scribble raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, beyond DEVICE, nowhere TYPE DEVICE, ahead DEVICE, or read DEVICE [FILE]\n", stderr);
+		fputs("usage: scribble [shelf] raw|sealed SEED DEVICE, label BYTE VALUE DEVICE, beyond DEVICE, nowhere TYPE DEVICE, ahead DEVICE, or read DEVICE [FILE]\n", stderr);
 		return 2;
 	}
 	chance = strtoull(argv[2], NULL, 0);

@@ -4,8 +4,10 @@
 # vm: mode=functional memory=3G timeout=900 build=oracle,orders,scribble
 #
 # One structure at a time, of labels, superblocks, the meta bitmap, the journal, pages of
-# all trees. There is no second copy, which would be used instead. Each round prints its
-# seed; FIRST=N ROUNDS=1 repeats round N.
+# all trees. There is no second copy, which would be used instead. And of the shelves: headers
+# of packs, owner blocks, tables of owners, payloads; the map says whose a block is, and a
+# pack's record what its header's checksum is, so with right ones, too, each block reads as it
+# was or as an error. Each round prints its seed; FIRST=N ROUNDS=1 repeats round N.
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -20,7 +22,7 @@ PATIENCE=60		# for whatever is asked of a damaged volume
 PATH=$TERRACE_TREE/build:$PATH in_ram dmsetup orders scribble dd blkdiscard
 dmsetup() { from_ram dmsetup "$@"; }
 mkram fast 32
-mkram slow 320
+mkram slow 448
 VOL_DRIVES=(/dev/ram/fast /dev/ram/slow)
 UP=(stream_kb=64 commit_ms=60000 janitor_high=1000 janitor_low=990)
 
@@ -52,37 +54,56 @@ for n in 1 2 3; do
 	vol_message checkpoint
 done
 oracle_run --ops 100 --max-kb 64 --seed $((SEED + 8)) > /dev/null
+# what compresses, too; in such small pieces that it is no stream
+for region in 10 11; do
+	seq $((region * 1000000)) $((region * 1000000 + 400000)) > /dev/shm/text
+	for ((n = 0; n < 128; n++)); do dd if=/dev/shm/text of="$VOL" bs=16k count=1 oflag=direct skip=$n seek=$((region * 256 + n * 37 % 128)) status=none; done
+	from_ram orders /dev/terrace/vol move $region append codec=$([ $region = 10 ] && echo lz4 || echo zstd) shift=4 tier_down=1 > /dev/shm/said || die "no pack: $(cat /dev/shm/said)"
+done
 vol_message commit
 keep journal		# as after a power cut
 dd if="$VOL" of=/dev/shm/content bs=1M iflag=direct status=none
+dd if=/dev/urandom of=/dev/shm/fresh bs=64k count=16 status=none
 vol_down
 vol_check
+terracectl dump packs "${VOL_DRIVES[@]}" > /dev/shm/said
+[ "$(wc -l < /dev/shm/said)" -ge 6 ] || { cat /dev/shm/said; die "hardly a pack"; }
 keep clean
 
 SECONDS=0	# on a busy machine what comes before takes longer than LIMIT
-opened=0 refused=0 errors=0
+opened=0 refused=0 errors=0 shelves=0
 for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST + LEAST); round++)); do
-	from=clean how=sealed known=() up=("${UP[@]}")
-	case $((round % 4)) in
-	0)	how=raw known=(/dev/shm/content) ;;
+	from=clean how=(sealed) drive=fast known=() up=("${UP[@]}")
+	case $((round % 5)) in
+	0)	how=(raw) known=(/dev/shm/known) ;;
 	1)	from=journal ;;
+	4)	how=(shelf sealed) drive=slow known=(/dev/shm/known)
+		[ $((round % 3)) != 0 ] || how=(shelf raw)
+		[ $((round % 4)) != 0 ] || from=journal ;;
 	esac
 	[ $((round % 8)) != 5 ] || up+=(read_only)	# which deals out no space
 	give $from
-	echo "round $round, $from, $how${up[${#UP[@]}]:+, read-only}: $(from_ram scribble $how $((SEED * 1000000 + round)) /dev/ram/fast)"
+	echo "round $round, $from, ${how[*]}${up[${#UP[@]}]:+, read-only}: $(from_ram scribble "${how[@]}" $((SEED * 1000000 + round)) /dev/ram/$drive)"
 	if ! (vol_up "${up[@]}") > /dev/shm/said 2>&1; then
 		refused=$((refused + 1))
 		continue
 	fi
 	opened=$((opened + 1))
+	[ $drive != slow ] || shelves=$((shelves + 1))
+	[ ${#known[@]} = 0 ] || cp /dev/shm/content /dev/shm/known
 	patiently scribble read "$VOL" "${known[@]}" || { cat /dev/shm/said; die "round $round (seed $SEED)"; }
 	grep -q ' 0 cannot' /dev/shm/said || errors=$((errors + 1))
-	patiently dd if=/dev/urandom of="$VOL" bs=64k count=16 seek=$((round % 700)) oflag=direct status=none || true
+	if patiently dd if=/dev/shm/fresh of="$VOL" bs=64k seek=$((round % 700)) oflag=direct status=none; then
+		[ ${#known[@]} = 0 ] || dd if=/dev/shm/fresh of=/dev/shm/known bs=64k seek=$((round % 700)) conv=notrunc status=none
+	else
+		known=()	# some of it may be there
+	fi
 	patiently orders /dev/terrace/vol random 8 "$round" 4 tier_down=1 || true
 	patiently dmsetup message vol 0 checkpoint || true
-	patiently scribble read "$VOL" || die "round $round: reading once more: $(cat /dev/shm/said)"
+	patiently scribble read "$VOL" "${known[@]}" || die "round $round: reading once more: $(cat /dev/shm/said)"
 	patiently dmsetup remove --noudevsync --noudevrules vol || die "round $round: cannot be stopped: $(cat /dev/shm/said)"
 done
 [ $opened -gt 0 ] || die "none of them opened"
+[ $shelves -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "none of them has a damaged shelf"
 [ $refused -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "all of them opened"
-pass "$((opened + refused)) damaged volumes: $refused refused, $opened opened, $errors of them with blocks that cannot be read"
+pass "$((opened + refused)) damaged volumes: $refused refused, $opened opened, $errors of them with blocks that cannot be read, $shelves with a damaged shelf"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl check, dump, salvage and repair on damaged metadata, with wrong checksums and with right ones: each ends by itself with its answer, and what repair calls repaired is sound.
+# terracectl check, dump, salvage and repair on damaged metadata and shelves, with wrong checksums and with right ones: each ends by itself with its answer, and what repair calls repaired is sound.
 # host: timeout=600 build=daemon,scribble
 #
 # Each round prints its seed; FIRST=N ROUNDS=1 repeats round N. CTL= another terracectl, built with sanitizers perhaps.
@@ -31,11 +31,12 @@ for kind in clean journal; do
 done
 sound=0 repaired=0
 for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
-	kind=clean how=sealed
+	kind=clean how=(sealed) drive=fast
 	[ $((round % 2)) = 0 ] || kind=journal
-	[ $((round % 4)) -lt 3 ] || how=raw
+	[ $((round % 5)) -lt 4 ] || how=(shelf sealed) drive=slow
+	[ $((round % 4)) -lt 3 ] || how[-1]=raw
 	cp --sparse=always $kind/fast $kind/slow .
-	what="$kind, $how, $("$scribble" $how $((SEED * 1000000 + round)) fast)"
+	what="$kind, ${how[*]}, $("$scribble" "${how[@]}" $((SEED * 1000000 + round)) $drive)"
 	ends check --full fast slow
 	[ $status != 0 ] || sound=$((sound + 1))
 	ends dump all fast slow
