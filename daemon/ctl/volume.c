@@ -97,8 +97,8 @@ static bool is_to_come(const struct volume *vol, u32 nr)
 	return vol->super && tier < TERRACE_MAX_TIERS && tier >= vol->super->nr_tiers;
 }
 
-/* Copies of labels that are bad; a tier that is to come may have one only. */
-static void report_labels(const struct volume *vol, struct findings *findings)
+/* Copies of labels that are bad; a tier that is to come may have one only, and a drive that has just replaced another. */
+static void report_labels(struct volume *vol, struct findings *findings)
 {
 	for (u32 nr = 0; nr < vol->nr_devices; nr++)
 		for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
@@ -106,10 +106,12 @@ static void report_labels(const struct volume *vol, struct findings *findings)
 
 			if (!vol->label_bad[nr][i])
 				continue;
-			if (is_to_come(vol, nr))
+			if (is_to_come(vol, nr) || (vol->relabelled[nr] && vol->label_bad[nr][i] == -ENODATA)) {
 				note(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
-			else
-				problem(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
+				continue;
+			}
+			problem(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
+			vol->bad_copies++;
 		}
 }
 
@@ -123,6 +125,27 @@ static void check_label(const struct volume *vol, u32 nr, struct findings *findi
 		problem(findings, dev->path,
 			"has %llu blocks, its label says %llu: it has shrunk, or the label was copied from another device",
 			dev->blocks, label->device_blocks);
+}
+
+/*
+ * The last device is of the same tier as @other. When a tier's drive is replaced the new one gets its label before
+ * the old one loses it, and the power may fail between the two: the newer counts, the older is left out.
+ */
+static void leave_out_older(struct volume *vol, u32 other, struct findings *findings)
+{
+	u32 last = vol->nr_devices - 1;
+	bool newer = vol->label[last].generation > vol->label[other].generation;
+	const char *old = vol->dev[newer ? other : last].path;
+
+	note(findings, old, "has been replaced by %s, whose label is newer: it is left out", vol->dev[newer ? last : other].path);
+	device_close(&vol->dev[newer ? other : last]);
+	if (newer) {
+		vol->dev[other] = vol->dev[last];
+		vol->label[other] = vol->label[last];
+		memcpy(vol->label_bad[other], vol->label_bad[last], sizeof(vol->label_bad[other]));
+	}
+	vol->relabelled[other] = true;
+	vol->nr_devices--;
 }
 
 static int place_device(struct volume *vol, u32 nr, struct findings *findings)
@@ -145,6 +168,10 @@ static int place_device(struct volume *vol, u32 nr, struct findings *findings)
 		problem(findings, vol->dev[nr].path, "its label says tier %u, which cannot be",
 			label->tier_index);
 		return -EUCLEAN;
+	}
+	if (*at >= 0 && vol->label[*at].generation != label->generation) {
+		leave_out_older(vol, *at, findings);
+		return 0;
 	}
 	if (*at >= 0) {
 		problem(findings, vol->dev[nr].path, "is the same tier as %s: %s", vol->dev[*at].path,

@@ -30,6 +30,8 @@ struct volume {
 	struct device dev[VOLUME_MAX_DEVICES];
 	struct tr_label label[VOLUME_MAX_DEVICES];
 	int label_bad[VOLUME_MAX_DEVICES][TERRACE_LABEL_COPIES];	/* what is wrong with a copy, where another is good */
+	bool relabelled[VOLUME_MAX_DEVICES];	/* it has replaced one that still has a label: perhaps its own was cut off */
+	u32 bad_copies;			/* of labels, which are problems; the other copy is good */
 	u32 nr_devices;
 	int tier[TERRACE_MAX_TIERS];	/* number of the device, -1: missing */
 	int meta_device;		/* the same for a metadata device, -1: none */

@@ -13,7 +13,7 @@
 first=${SEED:-1}
 BUDGET=${BUDGET:-5400}
 ENOUGH=${ENOUGH:-10000}
-all=${LAYOUTS:-shared torn sync apart home tight wide ranges uncached added}
+all=${LAYOUTS:-shared torn sync apart home tight wide ranges uncached added replaced}
 export ROUNDS=${ROUNDS:-2} PER=${PER:-40} STATES=${STATES:-4000} LIMIT=${LIMIT:-300} LEAST=${LEAST:-300} SAMPLE=${SAMPLE:-12} TURNS=${TURNS:-2} TABLE=1
 export SEED LAYOUTS
 unset SHARE

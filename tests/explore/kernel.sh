@@ -13,7 +13,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 PATH=$TERRACE_TREE/build:$PATH in_ram dmsetup dd orders
 dmsetup() { from_ram dmsetup "$@"; }
-klog_allow 'drive (fast|next|slow|meta|extra)'
+klog_allow 'drive (fast|next|slow|meta|extra|other)'
 
 RANDOM=${SEED:-1}
 TURNS=${TURNS:-1}

@@ -12,7 +12,7 @@
 # of place), home (a home tier), tight (a fast drive that overflows, so that
 # free places are taken again at once), wide (60 regions), ranges (64, and discards of 17 to
 # 60 of them at once), uncached (drives without a volatile cache), added (a tier comes, and is
-# emptied again), liar (drives that do not flush). Each round does each piece of work
+# emptied again), replaced (the fast drive becomes another one), liar (drives that do not flush). Each round does each piece of work
 # once, with the oracle beside or before it; with SHARE=2 only every second, of
 # the second layout the others. Ranges and liar have work of their own. Marks say which (kinds.c).
 # shellcheck disable=SC2119
@@ -22,7 +22,7 @@
 SEED=${SEED:-1}
 ROUNDS=${ROUNDS:-2}
 LAYOUTS=${LAYOUTS:-shared}
-WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize pages add evacuate}
+WORK=${WORK:-append merge raise drop clean random discard checkpoint janitor wrap cut reset resize pages add evacuate replace}
 RECORD=/sys/module/dm_drive/parameters/record
 MARKS=/dev/drive-record
 RANDOM=$SEED
@@ -30,7 +30,7 @@ UP=(stream_kb=64 commit_ms=60000 janitor_high=1000 janitor_low=990)
 MIB=2048		# sectors
 PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup dd
 dmsetup() { from_ram dmsetup "$@"; }
-klog_allow 'drive (fast|next|slow|meta)'
+klog_allow 'drive (fast|next|slow|meta|other)'
 
 say() { echo "$*" > $MARKS; }
 
@@ -48,6 +48,7 @@ lay() {
 	apart)	DRIVES=(meta:16 fast:32 slow:448) ;;
 	home)	DRIVES=(fast:32 next:128 slow:448) ;;
 	added)	DRIVES=(fast:32 slow:448 extra:448) ;;
+	replaced) DRIVES=(fast:32 slow:448 other:32) ;;
 	tight)	DRIVES=(fast:18 slow:448) ;;
 	torn)	params+=(atom=512) atomic=noatomic ;;
 	uncached) params+=(cache=off) ;;
@@ -55,7 +56,7 @@ lay() {
 	echo 384m > $RECORD
 	vol_models "$SEED" "${DRIVES[@]}" "${params[@]}"
 	DRIVES=("${DRIVES[@]%:*}")
-	[ "$1" != added ] || VOL_DRIVES=("${VOL_DRIVES[@]:0:2}")	# not yet
+	[[ $1 != added && $1 != replaced ]] || VOL_DRIVES=("${VOL_DRIVES[@]:0:2}")	# not yet
 	fast=(--tier "optane:slots:$atomic=/dev/mapper/fast")
 	SHELVES=1 LEAST=1		# tiers that orders move down to
 	case $1 in
@@ -64,7 +65,7 @@ lay() {
 	home)	fast+=(--tier "csd:home:$atomic=/dev/mapper/next") SHELVES=2 ;;
 	esac
 	vol_format "${fast[@]}" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size ${size}M
-	META=fast
+	FAST=fast META=fast
 	[ "$1" != apart ] || META=meta
 	JOURNAL=$(vol_layout "$META" journal)
 	vol_up "${UP[@]}"
@@ -157,13 +158,13 @@ up_again() {
 # the power goes while the oracle writes; what recovery does is recorded as well
 do_cut() {
 	vol_reload stream_kb=64 commit_ms=300	# a tier that does not flush is tried again so often
-	drive fast arm write $((RANDOM % 200 + 20))
+	drive "$FAST" arm write $((RANDOM % 200 + 20))
 	start writes $((4 * count))
 	wait "$JOB" || true
-	drive_cut fast
+	drive_cut "$FAST"
 	dmr vol
-	drive_revive fast
-	drive fast disarm
+	drive_revive "$FAST"
+	drive "$FAST" disarm
 	up_again
 	writes 10 --weights fua=1,write=2
 }
@@ -209,6 +210,17 @@ do_evacuate() {
 	checkpoint
 	terracectl evacuate --undo vol 2 > /dev/null
 	writes 10
+}
+# once: the tier with the metadata
+do_replace() {
+	[ "$layout" = replaced ] && [ "$FAST" = fast ] || return 0
+	start writes "$count"
+	terracectl replace --yes --force --to /dev/mapper/other vol 0 > /dev/shm/replaced 2>&1 || { cat /dev/shm/replaced; die "$layout: replace"; }
+	wait "$JOB" || true
+	export VOL_TABLE; VOL_TABLE=$(dmsetup table vol)
+	VOL_DRIVES[0]=/dev/mapper/other FAST=other META=other
+	writes 10
+	checkpoint
 }
 do_resize() {
 	vol_message resize $(((size + 1) * MIB)) && size=$((size + 1)) && say size $((size << 20))

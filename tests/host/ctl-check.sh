@@ -37,6 +37,15 @@ finds "^problem: volume 'one': the device that holds the metadata is missing; us
 finds "^problem: fast: is the same tier as fast: it is named twice" fast slow fast
 cp --sparse=always slow copy
 finds "^problem: copy: is the same tier as slow: one of them is a copy" fast slow copy
+# of two labels of one tier the newer counts, whichever is named first: the power failed in the middle of a replace
+"$TERRACE_TREE/build/scribble" label 48 99 copy
+for order in "slow copy" "copy slow"; do
+	# shellcheck disable=SC2086 # words
+	expect 0 "^note: slow: has been replaced by copy, whose label is newer" "$ctl" check fast $order
+done
+dd if=/dev/zero of=copy bs=4k seek=1 count=1 conv=notrunc status=none
+expect 0 "^note: copy: label copy 1 \(block 1\): nothing of ours" "$ctl" check fast slow copy
+finds "^problem: copy: label copy 1 \(block 1\): nothing of ours" fast copy
 truncate -s 900M copy
 finds "^problem: copy: has 230400 blocks, its label says 262144: it has shrunk" fast copy
 new_images blank 64M
