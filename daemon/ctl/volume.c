@@ -111,7 +111,7 @@ static void report_labels(struct volume *vol, struct findings *findings)
 				continue;
 			}
 			problem(findings, at, "%s", decode_strerror(vol->label_bad[nr][i]));
-			vol->bad_copies++;
+			vol->bad_copies += !vol->label_bad[nr][!i];
 		}
 }
 
