@@ -55,10 +55,11 @@ for n in 1 2 3; do
 done
 oracle_run --ops 100 --max-kb 64 --seed $((SEED + 8)) > /dev/null
 # what compresses, too; in such small pieces that it is no stream
-for region in 10 11; do
+codecs=([10]=lz4 [11]=zstd)
+for region in "${!codecs[@]}"; do
 	seq $((region * 1000000)) $((region * 1000000 + 400000)) > /dev/shm/text
 	for ((n = 0; n < 128; n++)); do dd if=/dev/shm/text of="$VOL" bs=16k count=1 oflag=direct skip=$n seek=$((region * 256 + n * 37 % 128)) status=none; done
-	from_ram orders /dev/terrace/vol move $region append codec=$([ $region = 10 ] && echo lz4 || echo zstd) shift=4 tier_down=1 > /dev/shm/said || die "no pack: $(cat /dev/shm/said)"
+	from_ram orders /dev/terrace/vol move "$region" append "codec=${codecs[region]}" shift=4 tier_down=1 > /dev/shm/said || die "no pack: $(cat /dev/shm/said)"
 done
 vol_message commit
 keep journal		# as after a power cut
