@@ -14,7 +14,7 @@ void ralt_record_encode(const struct ralt_record *r, uint8_t *to)
 	float scaled = r->score * SCORE_ONE + 0.5f;
 	uint32_t score = scaled >= (float)SCORE_MAX ? SCORE_MAX : (uint32_t)scaled;
 
-	put_le64(to, r->block << 24 | r->span);
+	put_le64(to, r->block << 24 | (uint64_t)r->age << 8 | r->span);
 	put_le32(to + 8, r->tick);
 	put_le32(to + 12, score << 9 | (uint32_t)r->counter << 1 | r->tag);
 }
@@ -27,6 +27,7 @@ void ralt_record_decode(struct ralt_record *r, const uint8_t *from)
 	r->block = key >> 24;
 	r->generation = 0;
 	r->span = (uint8_t)key;
+	r->age = (uint8_t)(key >> 8);
 	r->tick = get_le32(from + 8);
 	r->score = (float)(packed >> 9) / SCORE_ONE;
 	r->counter = (uint8_t)(packed >> 1);
@@ -119,14 +120,15 @@ static bool share_a_tick(const struct ralt_record *newer, const struct ralt_reco
 	return newer->span < RALT_SPAN_MAX && newer->tick - newer->span == older->tick;
 }
 
-static uint8_t merged_span(const struct ralt_record *newer, const struct ralt_record *older)
+/* Ticks from @span before the end of @older to the end of @newer. */
+static uint8_t merged_span(const struct ralt_record *newer, const struct ralt_record *older, uint8_t span)
 {
-	uint32_t first = older->tick - older->span;
-	uint32_t span = newer->tick > first ? newer->tick - first : 0;
+	uint32_t first = older->tick - span;
+	uint32_t all = newer->tick > first ? newer->tick - first : 0;
 
-	if (older->span == RALT_SPAN_MAX || span > RALT_SPAN_MAX)
+	if (span == RALT_SPAN_MAX || all > RALT_SPAN_MAX)
 		return RALT_SPAN_MAX;
-	return (uint8_t)span;
+	return (uint8_t)all;
 }
 
 static float merged_score(const struct ralt_judge *j, const struct ralt_record *newer,
@@ -165,17 +167,20 @@ void ralt_record_merge(const struct ralt_judge *j, struct ralt_record *newer,
 	uint64_t period = (uint64_t)newer->tick * j->sizes->tick_accesses /
 			  j->sizes->period_accesses;
 	uint32_t sum = (uint32_t)ralt_counter_at(j, older, period) + newer->counter;
+	bool in = !j->hot.set || was_above(j, older, newer);
 
 	/*
 	 * HotRAP would have evicted a record below the threshold and would see a new
 	 * block now.  We keep it for its score and counter, but it is not tagged: otherwise
-	 * every re-access, however late, would make a record stable.
+	 * every re-access, however late, would make a record stable.  Nor is it as old as it was, or none
+	 * ever would: it has until the next eviction to prove itself, as any new one.
 	 */
-	if (!j->hot.set || was_above(j, older, newer))
-		newer->tag = 1;
+	newer->tag |= in;
 	newer->counter = (uint8_t)(sum > j->counter_max ? j->counter_max : sum);
 	newer->score = merged_score(j, newer, older);
-	newer->span = merged_span(newer, older);
+	newer->span = merged_span(newer, older, older->span);
+	if (in)
+		newer->age = merged_span(newer, older, older->age);
 	if (older->tick > newer->tick)
 		newer->tick = older->tick;
 }

@@ -9,6 +9,8 @@
  *	span	ticks between its first and its last access, 255 = that or more.  When
  *		the first of a newer record is the last of an older one, both hold
  *		the same a_i, and merging must not count it twice.
+ *	age	the same from the access that made it new: its first, or the first after it
+ *		was found below the threshold
  *
  * A record is stable while its tag is set and its counter above 0.  Stable records
  * rank above candidates (counter above 0, tag not set), those above expired ones (counter 0),
@@ -17,7 +19,7 @@
  * does not keep new candidates out.
  *
  * On disk a record is 16 bytes, little-endian:
- *	0	8	block << 24 | 0 << 8 | span
+ *	0	8	block << 24 | age << 8 | span
  *	8	4	tick
  *	12	4	score as 14.9 fixed point << 9 | counter << 1 | tag
  * Its generation is that of its run: what is written was alive then (struct run_footer, `applied`).
@@ -44,6 +46,7 @@ struct ralt_record {
 	uint8_t counter;
 	uint8_t tag;
 	uint8_t span;
+	uint8_t age;
 };
 
 void ralt_record_encode(const struct ralt_record *r, uint8_t *to);
@@ -175,7 +178,7 @@ static inline enum ralt_by_rank ralt_by_rank(const struct ralt_threshold *t, con
 	 * Nothing has judged it yet.  Without this a cut among the stable would keep all candidates out until
 	 * the next one, which they alone can bring about: after a hotspot has moved there would be no hot set.
 	 */
-	if (rank == RALT_CANDIDATE && r->tick - r->span > t->since)
+	if (rank == RALT_CANDIDATE && r->tick - r->age > t->since)
 		return RALT_ABOVE;
 	return rank == t->rank ? RALT_BY_SCORE : rank > t->rank ? RALT_ABOVE : RALT_BELOW;
 }

@@ -156,7 +156,7 @@ static void ranking(void **state)
 	assert_false(ralt_is_above(&w.j, &low, &stable1));
 	stable1.since = 39;
 	assert_true(ralt_is_above(&w.j, &low, &stable1));
-	low.span = 1;
+	low.age = 1;
 	assert_false(ralt_is_above(&w.j, &low, &stable1));
 	stable1.since = 0;
 	at(&w, 0);
@@ -198,6 +198,15 @@ static void a_record_that_fell_out_starts_anew(void **state)
 	assert_int_equal(r.tag, 0);
 	assert_int_equal(r.counter, 50);
 	assert_near(r.score, 1.999, 1e-6);
+	/* New as it is, the next access proves it, if that comes before the next eviction. */
+	touch(&w, &r, 350);
+	assert_int_equal(r.tag, 1);
+	r.tag = 0;
+	w.j.hot = (struct ralt_threshold){ true, RALT_CANDIDATE, 30, 2, 2 };
+	touch(&w, &r, 360);
+	assert_int_equal(r.tag, 0);
+	w.j.hot = (struct ralt_threshold){ true, RALT_CANDIDATE, 3, 0, 0 };
+	r.score = 1.999f;
 	r.tag = 1;
 	ralt_record_settle(&w.j, &r);		/* stable: above */
 	assert_int_equal(r.tag, 1);
@@ -251,6 +260,7 @@ static void bytes_survive_the_round_trip(void **state)
 			.counter = (uint8_t)prng_next(&p),
 			.tag = prng_next(&p) & 1,
 			.span = (uint8_t)prng_next(&p),
+			.age = (uint8_t)prng_next(&p),
 		}, b;
 
 		ralt_record_encode(&a, raw);
@@ -261,11 +271,12 @@ static void bytes_survive_the_round_trip(void **state)
 		assert_int_equal(a.counter, b.counter);
 		assert_int_equal(a.tag, b.tag);
 		assert_int_equal(a.span, b.span);
+		assert_int_equal(a.age, b.age);
 		assert_near(b.score, a.score, 1.0 / 512);
 	}
-	/* block 0x123456789a, span 0xf0; its generation is its run's */
-	struct ralt_record r = { 0x123456789aull, 0xbcde, 0x01020304, 2.5f, 26, 1, 0xf0 };
-	const uint8_t want[16] = { 0xf0, 0, 0, 0x9a, 0x78, 0x56, 0x34, 0x12,
+	/* block 0x123456789a, age 0x70, span 0xf0; its generation is its run's */
+	struct ralt_record r = { 0x123456789aull, 0xbcde, 0x01020304, 2.5f, 26, 1, 0xf0, 0x70 };
+	const uint8_t want[16] = { 0xf0, 0x70, 0, 0x9a, 0x78, 0x56, 0x34, 0x12,
 				   4, 3, 2, 1, 0x35, 0x00, 0x0a, 0x00 };
 
 	ralt_record_encode(&r, raw);	/* 2.5 * 512 = 1280; 1280 << 9 | 26 << 1 | 1 = 0x000a0035 */
