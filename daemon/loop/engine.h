@@ -206,6 +206,7 @@ struct engine {
 	struct repay repay;
 	struct recency cache;		/* promotion cache: blocks read slowly */
 	uint32_t fresh;			/* entered since the last flush */
+	uint32_t again;			/* reads, since then, of what was there already */
 	bool held;			/* of which limits held some back */
 	uint64_t heir[ENGINE_HEIRS];	/* blocks that are to be raised */
 	uint32_t nr_heirs;

@@ -29,7 +29,9 @@ static uint32_t slow_sampling(const struct engine *e)
 static void slow_read(struct engine *e, uint64_t block)
 {
 	e->stats.slow_reads += slow_sampling(e);
-	if (!recency_touch(&e->cache, block))
+	if (recency_touch(&e->cache, block))
+		e->again++;
+	else
 		e->fresh++;
 }
 

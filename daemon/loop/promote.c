@@ -4,7 +4,8 @@
  * read-triggered epochs (the hot blocks of regions that seem to have most of them below), and of blocks that were born hot (heirs.c).
  * All as `raise`: clean slots, whose packed originals stay.
  *
- * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind. What the limits
+ * A batch with half a run of hot blocks goes up; fewer go back to meet more of their kind, unless they have been read slowly as
+ * often as a run has blocks meanwhile: then there may be no more of them, and waiting costs more than a small order. What the limits
  * hold back of a batch goes on with the next tick.
  * An epoch raises no more blocks than reads were slow since it began to be looked for: where more is hot than fits, what it
  * brings up goes down again, and without that bound would come and go for nothing.
@@ -173,29 +174,6 @@ static void go_on(struct engine *e)
 	e->held = done < b.nr;
 }
 
-static void flush(struct engine *e)
-{
-	static struct batch b;
-	enum flush_verdict verdict;
-	uint32_t done;
-
-	gather(e, &b);
-	/* No more can be hot than the cache holds. */
-	verdict = flush_decide(&e->c.tuning.flush, e->cache.limit, b.nr);
-	e->stats.flushes++;
-	e->stats.flushes_kept += verdict == FLUSH_KEEP;
-	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
-	recency_empty(&e->cache);
-	e->fresh = 0;
-	if (verdict == FLUSH_PROMOTE) {
-		done = raise_batch(e, &b, WHY_FLUSH, NULL);
-		keep(e, &b, done);
-		e->held = done < b.nr;
-	} else if (verdict == FLUSH_KEEP) {
-		keep(e, &b, 0);
-	}
-}
-
 /* Enough that the hot ones can be a run, or as many as the cache holds. */
 static uint32_t enough(const struct engine *e)
 {
@@ -205,9 +183,34 @@ static uint32_t enough(const struct engine *e)
 	return run < e->cache.limit ? run : e->cache.limit;
 }
 
+static void flush(struct engine *e)
+{
+	static struct batch b;
+	enum flush_verdict verdict;
+	uint32_t done;
+
+	gather(e, &b);
+	/* No more can be hot than the cache holds. */
+	verdict = flush_decide(&e->c.tuning.flush, e->cache.limit, b.nr);
+	if (verdict == FLUSH_KEEP && e->again >= enough(e))
+		verdict = FLUSH_PROMOTE;
+	e->stats.flushes++;
+	e->stats.flushes_kept += verdict == FLUSH_KEEP;
+	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
+	recency_empty(&e->cache);
+	e->fresh = e->again = 0;
+	if (verdict == FLUSH_PROMOTE) {
+		done = raise_batch(e, &b, WHY_FLUSH, NULL);
+		keep(e, &b, done);
+		e->held = done < b.nr;
+	} else if (verdict == FLUSH_KEEP) {
+		keep(e, &b, 0);
+	}
+}
+
 void promote(struct engine *e)
 {
-	bool full = e->fresh >= enough(e);
+	bool full = e->fresh >= enough(e) || e->again >= enough(e);
 
 	if (!full && !e->held)
 		return;
@@ -221,7 +224,7 @@ void promote(struct engine *e)
 	/* What was read slowly before skew shows waits in the cache, which is bounded: its next read would be slow as well. */
 	e->held = false;
 	e->stats.held_by_governor++;
-	e->fresh = 0;
+	e->fresh = e->again = 0;
 }
 
 bool promote_soon(struct engine *e, uint64_t block)

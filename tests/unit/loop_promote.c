@@ -55,6 +55,40 @@ static void hot_blocks_come_up_through_a_small_cache(void **state)
 	sim_remove(s);
 }
 
+/*
+ * Sixty blocks become hot among others that are fast, far fewer than a batch: as soon as slow reads of them have been as many as
+ * a batch has blocks they go up, and the volume has no slow reads any more.
+ */
+static void a_few_hot_blocks_do_not_wait_for_more(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t slow;
+	uint32_t up = 0;
+
+	(void)state;
+	s->c.tuning.epoch.slow_share = 1;	/* nothing else brings them up */
+	sim_open(s);
+	sim_hotspot(s, 60000, 4096, 1, 0);
+	s->e.fresh = 0;
+	for (int i = 0; i < 20000; i++) {
+		sim_access(s, i % 10 ? prng_below(&s->prng, 4096) * 16 : prng_below(&s->prng, 60) * 64 + 7, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	slow = s->e.stats.slow_reads;
+	for (int i = 0; i < 4096; i++) {
+		sim_access(s, prng_below(&s->prng, 60) * 64 + 7, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	for (uint64_t b = 0; b < 60; b++)
+		up += s->v.place[b * 64 + 7] != PLACE_PACKED;
+	print_message("%u of 60 are up, %u of 4096 reads were slow\n", up, (uint32_t)(s->e.stats.slow_reads - slow));
+	assert_true(up >= 58);
+	assert_true(s->e.stats.slow_reads - slow < 200);
+	sim_remove(s);
+}
+
 /* The same where the sense does not say where reads went: the book's masks do. */
 static void masks_tell_slow_reads(void **state)
 {
@@ -192,6 +226,7 @@ int main(void)
 		cmocka_unit_test(hot_blocks_come_up),
 		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
+		cmocka_unit_test(a_few_hot_blocks_do_not_wait_for_more),
 		cmocka_unit_test(masks_tell_slow_reads),
 		cmocka_unit_test(neighbours_go_up_with_hot_blocks),
 		cmocka_unit_test(neighbours_are_not_looked_for_in_vain),
