@@ -73,6 +73,19 @@ static void drop_oldest(struct tails *t)
 	take_out(t, oldest);
 }
 
+void tails_older(struct tails *t, uint64_t serial)
+{
+	uint32_t kept = 0;
+
+	t->blocks = 0;
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->tail[i].serial > serial) {
+			t->blocks += t->tail[i].end - t->tail[i].first;
+			t->tail[kept++] = t->tail[i];
+		}
+	t->nr = kept;
+}
+
 void tails_limit(struct tails *t, uint64_t limit)
 {
 	while (t->blocks > limit)

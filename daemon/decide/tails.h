@@ -35,6 +35,8 @@ void tails_add(struct tails *t, uint64_t first, uint64_t nr, uint64_t limit);
 void tails_drop(struct tails *t, uint64_t first, uint64_t nr);
 /* Takes back just this range: what is left of those that it cuts stays. */
 void tails_cut(struct tails *t, uint64_t first, uint64_t nr);
+/* Those go that were added when `serial` was @serial, or before. */
+void tails_older(struct tails *t, uint64_t serial);
 /* The oldest go until @limit blocks are left. */
 void tails_limit(struct tails *t, uint64_t limit);
 

@@ -105,7 +105,7 @@ static struct warmth_config describe_warmth(struct engine *e, char *path, size_t
 		.kind = e->c.heat, .directory = path, .volume = volume_number(e->shape.uuid),
 		.nonce = prng_next(&e->prng), .blocks = e->shape.blocks,
 		.fast_blocks = e->fast_blocks, .tuning = &e->c.tuning,
-		.report = heat_report, .report_ctx = e,
+		.report = heat_report, .report_ctx = e, .passed_on = e->passed_on,
 	};
 }
 
@@ -170,9 +170,10 @@ static int open_memory(struct engine *e)
 	e->banned = take(e, 5, sizeof(*e->banned));
 	e->hinted = take(e, 6, sizeof(*e->hinted));
 	e->once = take(e, 7, sizeof(*e->once));
+	e->passed_on = take(e, 10, sizeof(*e->passed_on));
 	e->placed[0] = take(e, 8, sizeof(*e->placed[0]));
 	e->placed[1] = take(e, 9, sizeof(*e->placed[1]));
-	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted || !e->once || !e->placed[0] || !e->placed[1]))
+	if (!err && (!e->tails || !e->dead || !e->banned || !e->hinted || !e->once || !e->passed_on || !e->placed[0] || !e->placed[1]))
 		err = -ENOMEM;
 	if (err)
 		return err;
@@ -181,6 +182,7 @@ static int open_memory(struct engine *e)
 	memset(e->banned, 0, sizeof(*e->banned));
 	memset(e->hinted, 0, sizeof(*e->hinted));
 	memset(e->once, 0, sizeof(*e->once));
+	memset(e->passed_on, 0, sizeof(*e->passed_on));
 	memset(e->placed[0], 0, sizeof(*e->placed[0]));
 	memset(e->placed[1], 0, sizeof(*e->placed[1]));
 	return epoch_init(&e->epoch, &e->c.tuning.epoch, e->shape.blocks);

@@ -35,7 +35,6 @@
 #define ENGINE_HEIRS		4096u	/* blocks born hot that wait to be raised */
 #define ENGINE_VAIN		256u	/* regions in which an epoch has found nothing */
 #define ENGINE_LONELY		4096u	/* regions whose blocks went up without neighbours */
-#define ENGINE_GIVEN		256u	/* outputs that have inherited of compactions that go on */
 #define ENGINE_COLD		16384u	/* ranges whose heat is to be forgotten */
 
 enum why {
@@ -215,21 +214,16 @@ struct engine {
 	uint32_t nr_cold;
 	uint32_t cold_looks;		/* left in this tick, into what is discarded */
 	uint64_t forgot_ns;		/* when that was last done */
-	/* Outputs that have inherited, as long as what they inherited from is hot as well. */
-	struct engine_given {
-		uint64_t block;		/* where it begins */
-		uint64_t until_ns;
-		uint64_t hot;		/* blocks */
-	} given[ENGINE_GIVEN];
-	uint32_t nr_given;
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
 	struct tails *banned;		/* those of them that the kernel has marked, and not yet been told to let go */
 	struct tails *hinted;		/* logs': the kernel leaves them where they are */
 	struct tails *once;		/* tables' and logs', which are written once: that heats nothing */
+	struct tails *passed_on;	/* whose heat others have inherited, until it is forgotten: the hot set has room for the heirs alone */
+	uint64_t passed_serial, passed_ns;	/* of those that are now to go all the same, and since when */
 	struct tails *placed[2];	/* whose room was another's a moment ago: in these three ticks, and the three before */
-	void *memory[10];
+	void *memory[11];
 
 	struct watermark watermark;
 	uint64_t room;			/* promotions that fit */

@@ -94,13 +94,22 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 			last->count = block + nr - last->first;
 		return;
 	}
-	if (e->nr_cold >= warmth_forget_spare(&e->warmth) && !has_heat(e, block, nr))
+	if (e->nr_cold >= warmth_forget_spare(&e->warmth) && !has_heat(e, block, nr)) {
+		tails_cut(e->passed_on, block, nr);
 		return;
+	}
 	if (e->nr_cold == ENGINE_COLD) {
 		e->stats.heat_left += nr;
 		return;
 	}
 	e->cold[e->nr_cold++] = (struct ralt_range){ block, nr };
+}
+
+/* @nr of @cold, from the first on, have no heat any more: they stand for nobody else either. */
+static void forgotten(struct engine *e, const struct ralt_range *cold, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr && e->passed_on->nr; i++)
+		tails_cut(e->passed_on, cold[i].first, cold[i].count);
 }
 
 /* By a clock or list: of ranges that may be huge, what meets it.  The rest waits as before. */
@@ -146,6 +155,7 @@ void engine_forget_now(struct engine *e, uint64_t block, uint64_t nr)
 	if (keep == e->nr_cold)
 		return;
 	done = warmth_forget_some(&e->warmth, e->cold + keep, e->nr_cold - keep);
+	forgotten(e, e->cold + keep, done);
 	e->nr_cold -= done;
 	memmove(e->cold + keep, e->cold + keep + done, (e->nr_cold - keep) * sizeof(e->cold[0]));
 }
@@ -161,6 +171,7 @@ static void forget(struct engine *e)
 		return;
 	e->forgot_ns = e->now_ns;
 	done = warmth_forget_some(&e->warmth, e->cold, e->nr_cold);
+	forgotten(e, e->cold, done);
 	e->nr_cold -= done;
 	memmove(e->cold, e->cold + done, e->nr_cold * sizeof(e->cold[0]));
 }

@@ -13,8 +13,7 @@
 #include "loop/engine.h"
 
 #define MOST_BLOCKS	(1u << 20)	/* of all outputs, or of an input: 12 MiB of memory each */
-#define GIVEN_NS	600000000000ull	/* of a job whose end was not heard; one that takes longer has its inputs counted again */
-#define FORGOTTEN_NS	2000000000ull	/* after its end its inputs' heat is (hear.c) */
+#define PASSED_NS	600000000000ull	/* inputs that are not dead by then, or by twice that, count again */
 #define SETTLE_BLOCKS	1024u		/* heirs that are worth a run of their own in RALT's files */
 
 static uint64_t blocks_of(const struct engine_file *f)
@@ -46,6 +45,13 @@ static void made_from(const struct engine_file *in, uint64_t at, uint64_t *first
 	*end = (to + INHERIT_BLOCK - 1) / INHERIT_BLOCK;
 }
 
+/* Until they are dead, which may be read to the end, they and their heirs are hot; the heirs stand for both. */
+static void passed_on(struct engine *e, uint64_t block, uint64_t nr)
+{
+	tails_cut(e->passed_on, block, nr);
+	tails_add(e->passed_on, block, nr, UINT64_MAX);
+}
+
 /* What the input passes on to the outputs' bytes from @at on. */
 static void lay(struct engine *e, const struct engine_file *in, uint64_t at, struct inherit_heat *out, uint64_t nr_out)
 {
@@ -66,8 +72,10 @@ static void lay(struct engine *e, const struct engine_file *in, uint64_t at, str
 
 		hi = hi < end ? hi : end;
 		skip = first > lo ? first - lo : 0;
-		if (lo + skip < hi && r->block + n <= e->shape.blocks)
-			warmth_worth(&e->warmth, r->block + skip, hi - lo - skip, &heat[lo + skip]);
+		if (lo + skip >= hi || r->block + n > e->shape.blocks)
+			continue;
+		warmth_worth(&e->warmth, r->block + skip, hi - lo - skip, &heat[lo + skip]);
+		passed_on(e, r->block + skip, hi - lo - skip);
 	}
 	inherit_lay(in->step, in->nr_steps, heat, nr, out, nr_out);
 	free(heat);
@@ -85,38 +93,14 @@ static void inherits(struct engine *e, uint64_t block, const struct inherit_heat
 		e->stats.heirs_left++;
 }
 
-/*
- * Until the inputs are dead, which may be read to the end, both are hot: so many more than the hot set has room for would have
- * RALT's threshold rise.
- */
-static void given(struct engine *e, const struct engine_file *out, uint64_t hot, bool more)
-{
-	const struct engine_given now = {
-		.block = out->nr ? out->range[0].block : 0, .hot = hot, .until_ns = e->now_ns + (more ? GIVEN_NS : FORGOTTEN_NS),
-	};
-
-	for (uint32_t i = 0; i < e->nr_given; i++)
-		if (e->given[i].block == now.block) {
-			e->given[i].until_ns = now.until_ns;
-			e->given[i].hot = hot ? hot : e->given[i].hot;
-			return;
-		}
-	if (hot && e->nr_given < ENGINE_GIVEN)
-		e->given[e->nr_given++] = now;
-}
-
+/* A set of ranges says how old they are only by what came before. */
 void heirs_tick(struct engine *e)
 {
-	uint64_t twice = 0;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < e->nr_given; i++)
-		if (e->given[i].until_ns > e->now_ns) {
-			twice += e->given[i].hot;
-			e->given[kept++] = e->given[i];
-		}
-	e->nr_given = kept;
-	warmth_twice(&e->warmth, twice);
+	if (e->now_ns - e->passed_ns < PASSED_NS)
+		return;
+	tails_older(e->passed_on, e->passed_serial);
+	e->passed_serial = e->passed_on->serial;
+	e->passed_ns = e->now_ns;
 }
 
 static void give(struct engine *e, const struct engine_file *out, const struct inherit_heat *heat)
@@ -126,6 +110,7 @@ static void give(struct engine *e, const struct engine_file *out, const struct i
 		uint64_t n = within(r, blocks_of(out));
 
 		engine_forget_now(e, r->block, n);
+		tails_cut(e->passed_on, r->block, n);
 		for (uint64_t k = 0; k < n && r->block + k < e->shape.blocks; k++)
 			inherits(e, r->block + k, &heat[r->offset / INHERIT_BLOCK + k]);
 	}
@@ -134,7 +119,7 @@ static void give(struct engine *e, const struct engine_file *out, const struct i
 void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t nr_in,
 		    const struct engine_file *output, uint32_t nr_out, uint32_t first, bool more)
 {
-	uint64_t heirs = e->stats.heirs, nr = 0, at = 0, before = 0, hot;
+	uint64_t heirs = e->stats.heirs, nr = 0, at = 0, before = 0;
 	struct inherit_heat *heat;
 
 	if (!e->senses)
@@ -143,8 +128,6 @@ void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t 
 		before += i < first ? blocks_of(&output[i]) : 0;
 		nr += blocks_of(&output[i]);
 	}
-	for (uint32_t i = 0; !more && i < nr_out; i++)
-		given(e, &output[i], 0, false);
 	e->stats.bequests += !more;
 	if (nr_out && first >= nr_out)
 		return;
@@ -155,14 +138,9 @@ void engine_inherit(struct engine *e, const struct engine_file *input, uint32_t 
 	}
 	for (uint32_t i = 0; i < nr_in; i++)
 		lay(e, &input[i], before * INHERIT_BLOCK, heat, nr);
-	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++])) {
-		if (i < first)
-			continue;
-		hot = e->stats.hot_heirs;
-		give(e, &output[i], heat + at);
-		given(e, &output[i], e->stats.hot_heirs - hot, more);
-	}
-	heirs_tick(e);
+	for (uint32_t i = 0; i < nr_out; at += blocks_of(&output[i++]))
+		if (i >= first)
+			give(e, &output[i], heat + at);
 	e->unsettled += e->stats.heirs - heirs;
 	if (e->unsettled >= SETTLE_BLOCKS) {
 		warmth_settle(&e->warmth);

@@ -20,7 +20,7 @@ static int open_ralt(struct warmth *w, const struct warmth_config *c)
 	struct ralt_config rc = {
 		.directory = c->directory, .volume = c->volume, .nonce = c->nonce,
 		.fast_blocks = c->fast_blocks, .tunables = c->tuning->ralt,
-		.report = c->report, .report_ctx = c->report_ctx,
+		.report = c->report, .report_ctx = c->report_ctx, .passed_on = c->passed_on,
 	};
 
 	return ralt_open(&w->ralt, &rc);
@@ -305,12 +305,6 @@ bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat 
 		warmth_touch(w, block);
 	*hot = warmth_hot(w, block);
 	return true;
-}
-
-void warmth_twice(struct warmth *w, uint64_t blocks)
-{
-	if (w->kind == HEAT_RALT)
-		ralt_twice(w->ralt, blocks);
 }
 
 void warmth_settle(struct warmth *w)

@@ -24,6 +24,7 @@ struct warmth_config {
 	const struct tuning *tuning;
 	ralt_report_fn report;
 	void *report_ctx;
+	const struct tails *passed_on;	/* as RALT wants it */
 };
 
 struct warmth {
@@ -72,8 +73,6 @@ int warmth_look(struct warmth *w, uint64_t region, bool levels, struct warmth_re
 
 /* What is known of @count blocks, into zeroed memory; or -errno. */
 int warmth_worth(struct warmth *w, uint64_t first, uint64_t count, struct inherit_heat *out);
-/* So many hot blocks have passed their heat on to others, and will soon be forgotten: they are not of the hot set's limit. */
-void warmth_twice(struct warmth *w, uint64_t blocks);
 /* A block begins with heat passed on.  True: it has some now; *@hot: enough to go up. */
 bool warmth_inherit(struct warmth *w, uint64_t block, const struct inherit_heat *heat, bool *hot);
 /* What was passed on is to be seen by whole regions at once, not when the next accesses are written out. */

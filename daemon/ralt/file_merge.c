@@ -144,12 +144,15 @@ int job_begin_complete(struct ralt *r)
 	struct level_run runs[RALT_RUNS_MAX];
 	struct merge_job *job = &r->job;
 	double limit = (double)tune_physical_limit(&r->tune, &r->sizes, &r->config.tunables);
+	struct ralt_judge all = r->judge;
 
 	list_runs(r, runs);
 	plan_complete_merge(&job->plan, &r->config.tunables, runs, r->run_count);
 	r->next_eviction = r->accesses + r->sizes.tick_accesses;
+	/* On disk each has its record, whoever has its heat. */
+	all.passed_on = NULL;
 	if (r->sample_complete && r->tune.census.tracked > limit)
-		job->physical = sample_kth(&r->sample, &r->judge,
+		job->physical = sample_kth(&r->sample, &all,
 					   (1 - r->config.tunables.evict_share) * limit,
 					   r->scratch);
 	return begin(r, true);

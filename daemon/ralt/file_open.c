@@ -260,6 +260,7 @@ int ralt_open(struct ralt **out, const struct ralt_config *config)
 	ralt_sizes_of(&r->sizes, &config->tunables, config->fast_blocks);
 	ralt_decay_init(&r->decay, config->tunables.alpha);
 	ralt_judge_init(&r->judge, &config->tunables, &r->sizes, &r->decay);
+	r->judge.passed_on = config->passed_on;
 	err = lock_directory(r);
 	if (!err)
 		err = allocate(r);

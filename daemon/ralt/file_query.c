@@ -275,11 +275,6 @@ void ralt_fill(struct ralt *r, double share)
 	r->tune.fill_share = share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-void ralt_twice(struct ralt *r, uint64_t blocks)
-{
-	r->tune.twice = (double)blocks;
-}
-
 void ralt_quartiles(struct ralt *r, double out[3])
 {
 	sample_quartiles(&r->sample, &r->judge, out, r->scratch);

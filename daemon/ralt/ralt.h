@@ -51,6 +51,8 @@ struct ralt_config {
 	struct ralt_tunables tunables;
 	ralt_report_fn report;	/* may be NULL */
 	void *report_ctx;
+	/* Blocks that have passed their heat on to others, and will soon be forgotten: they do not count. The caller's; or NULL. */
+	const struct tails *passed_on;
 };
 
 struct ralt_heat {
@@ -153,9 +155,6 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
  * the fast tier (0: only the hot set).  For loads that are skewed; costs filter memory.
  */
 void ralt_fill(struct ralt *r, double share);
-
-/* From the next tuning on, so many of the hot set have passed their heat on to others of it, and do not count. */
-void ralt_twice(struct ralt *r, uint64_t blocks);
 
 /* Quartiles of the scores tracked, for quantile levels. */
 void ralt_quartiles(struct ralt *r, double out[3]);

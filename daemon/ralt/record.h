@@ -32,6 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decide/tails.h"
 #include "ralt/tunables.h"
 
 #define RALT_RECORD_BYTES	16u
@@ -97,6 +98,7 @@ struct ralt_judge {
 	struct ralt_time now;
 	struct ralt_threshold hot;
 	struct ralt_threshold fill;	/* a plain score: the rank is not looked at */
+	const struct tails *passed_on;	/* others have these blocks' heat now and count for them; NULL: none */
 	uint8_t counter_step;	/* tenths */
 	uint8_t counter_max;
 };
@@ -167,6 +169,12 @@ struct ralt_verdict {
 	bool hot;	/* as ralt_is_hot_record() */
 };
 struct ralt_cuts ralt_cuts_of(const struct ralt_judge *j);
+
+/* However hot, one that has passed its heat on takes none of the hot set's room. */
+static inline bool ralt_counts(const struct ralt_judge *j, const struct ralt_record *r)
+{
+	return !j->passed_on || !j->passed_on->nr || !tails_have(j->passed_on, r->block);
+}
 
 enum ralt_by_rank { RALT_BELOW, RALT_ABOVE, RALT_BY_SCORE };
 

@@ -197,7 +197,7 @@ void sample_mark_hot(struct sample *s, const struct ralt_judge *j)
 static struct sample_census walk(const struct sample *s, const struct ralt_judge *j, double *others, bool settle)
 {
 	const struct ralt_cuts cuts = ralt_cuts_of(j);
-	uint64_t tracked = 0, members = 0, stable = 0, fill = 0, stale = 0;
+	uint64_t tracked = 0, members = 0, stable = 0, fill = 0, passed = 0, stale = 0;
 	double weight = (double)(1ull << s->shift);
 	struct sample_census c = { 0 };
 
@@ -210,20 +210,25 @@ static struct sample_census walk(const struct sample *s, const struct ralt_judge
 				continue;
 			v = ralt_verdict(&cuts, &slot->record);
 			tracked++;
+			stale += slot->was_hot && !v.hot;
+			if (settle && !v.above)
+				ralt_record_fall(&slot->record);
+			if (!ralt_counts(j, &slot->record)) {
+				passed += v.member;
+				continue;
+			}
 			members += v.above;
 			stable += v.member;
 			fill += v.hot && !v.member;
-			stale += slot->was_hot && !v.hot;
 			if (others && !v.member)
 				others[c.nr_others++] = v.score;
-			if (settle && !v.above)
-				ralt_record_fall(&slot->record);
 		}
 	}
 	c.tracked = (double)tracked * weight;
 	c.members = (double)members * weight;
 	c.stable = (double)stable * weight;
 	c.fill = (double)fill * weight;
+	c.passed = (double)passed * weight;
 	c.stale = (double)stale * weight;
 	return c;
 }
@@ -295,7 +300,7 @@ static void collect(const struct sample *s, const struct ralt_judge *j, double *
 		const struct ralt_record *r = &s->slots[i].record;
 		uint8_t rank;
 
-		if (!used(s, i))
+		if (!used(s, i) || !ralt_counts(j, r))
 			continue;
 		rank = ralt_rank(j, r);
 		n[rank]++;
@@ -311,7 +316,7 @@ static void collect_expired(const struct sample *s, const struct ralt_judge *j, 
 	size_t n = 0;
 
 	for_each_taken(s, i)
-		if (used(s, i) && ralt_rank(j, &s->slots[i].record) == RALT_EXPIRED)
+		if (used(s, i) && ralt_counts(j, &s->slots[i].record) && ralt_rank(j, &s->slots[i].record) == RALT_EXPIRED)
 			out[n++] = ralt_score_now(j, &s->slots[i].record);
 }
 
@@ -322,9 +327,9 @@ struct ralt_threshold sample_kth(const struct sample *s, const struct ralt_judge
 	size_t k = (size_t)(keep / (double)(1ull << s->shift)), n[3] = { 0 };
 	double *score = scratch;
 
-	if (k >= s->count)
-		return (struct ralt_threshold){ .set = false };
 	collect(s, j, scratch, n);
+	if (k >= n[RALT_EXPIRED] + n[RALT_CANDIDATE] + n[RALT_STABLE])
+		return (struct ralt_threshold){ .set = false };
 	/* Whole ranks while they fit; the cut is in the first that does not. */
 	while (k >= n[t.rank] && t.rank > RALT_EXPIRED)
 		k -= n[t.rank--];

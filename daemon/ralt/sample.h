@@ -58,12 +58,13 @@ void sample_forget(struct sample *s, const struct forget *f);
 /* One block's. */
 void sample_drop(struct sample *s, uint64_t block);
 
-/* Estimates of the whole from the sample. */
+/* Estimates of the whole from the sample: but for `tracked` and `stale`, of what counts (ralt_counts()). */
 struct sample_census {
 	double tracked;
 	double members;		/* above the hot threshold, stable or not */
 	double stable;		/* stable members: the hot set */
 	double fill;		/* hot by the fill threshold alone */
+	double passed;		/* stable members that do not count: they take room all the same */
 	double stale;		/* were hot at the last rewrite and no longer are */
 	size_t nr_others;
 };
@@ -71,7 +72,7 @@ struct sample_census {
 /* @others: room for a score of each, for those outside the hot set, census.nr_others of them; or NULL. */
 struct sample_census sample_census(const struct sample *s, const struct ralt_judge *j, double *others);
 
-/* The threshold that lets in the @keep highest-ranked records of the whole. */
+/* The threshold that lets in the @keep highest-ranked records of the whole, and of those that do not count what lies above it. */
 struct ralt_threshold sample_kth(const struct sample *s, const struct ralt_judge *j, double keep,
 				 double *scratch);
 

@@ -21,7 +21,7 @@ uint64_t tune_limit(const struct ralt_sizes *s, double stable)
 static void evict(struct tune *t, struct ralt_judge *j, double beta, struct sample *s,
 		  double *scratch)
 {
-	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit + t->twice, scratch);
+	j->hot = sample_kth(s, j, (1 - beta) * (double)t->hot_limit, scratch);
 	t->census = sample_settle(s, j);
 	t->evictions++;
 }
@@ -30,7 +30,7 @@ static void set_fill(const struct tune *t, struct ralt_judge *j,
 		     const struct ralt_tunables *tunables, const struct sample *s, double *scratch)
 {
 	/* What the hot set leaves of the share: together they must fit the fast tier. */
-	double keep = t->fill_share * (double)j->sizes->fast_blocks - t->census.stable, score;
+	double keep = t->fill_share * (double)j->sizes->fast_blocks - t->census.stable - t->census.passed, score;
 
 	j->fill = (struct ralt_threshold){ .set = t->fill_share > 0, .tick = j->now.tick };
 	if (!j->fill.set)
@@ -46,12 +46,12 @@ bool tune_step(struct tune *t, struct ralt_judge *j, const struct ralt_tunables 
 
 	t->census = sample_census(s, j, scratch);
 	set_fill(t, j, tunables, s, scratch);
-	if (!due && t->census.members <= (double)t->hot_limit + t->twice)
+	if (!due && t->census.members <= (double)t->hot_limit)
 		return false;
-	t->hot_limit = tune_limit(j->sizes, t->census.stable - t->twice);
+	t->hot_limit = tune_limit(j->sizes, t->census.stable);
 	t->tuned_period = j->now.period;
 	t->tunings++;
-	if (t->census.members > (double)t->hot_limit + t->twice)
+	if (t->census.members > (double)t->hot_limit)
 		evict(t, j, tunables->evict_share, s, scratch);
 	return true;
 }

@@ -14,8 +14,8 @@
  * limit is r times the hot limit; what lies between the two stays on disk and
  * is not hot.
  *
- * While the heat of some blocks is being passed on to others, both are members, and one of each is not counted
- * (ralt_twice()): or the threshold would rise through what is hot, and stay there when the first are gone.
+ * While the heat of some blocks is being passed on to others, both are members, and the first are not counted
+ * (struct ralt_judge, `passed_on`): or the threshold would rise through what is hot, and stay there when they are gone.
  *
  * Filling: the hot set is at most R_hs of the fast tier and, under a load without a
  * sharp edge (Zipf), far less.  The rest of the tier then holds what came first.
@@ -42,7 +42,6 @@ struct tune {
 	uint64_t tunings;
 	uint64_t evictions;		/* times the hot threshold was raised */
 	double fill_share;		/* 0: the hot set only */
-	double twice;			/* members that stand for others, which will soon be forgotten: beyond the limit */
 	struct sample_census census;	/* as of the last step */
 };
 

@@ -334,6 +334,40 @@ static void filling_leaves_room_for_a_new_hotspot(void **state)
 	tear_down(&w);
 }
 
+/*
+ * Half of a hotspot of 500 has passed its heat on to the other half: the limit is that of one of them, both stay hot, and filling leaves
+ * room for both, and for no more.
+ */
+static void what_has_passed_its_heat_on_takes_room_but_does_not_count(void **state)
+{
+	static struct tails passed_on;
+	struct world w;
+	struct prng p = { 7 };
+	struct sample_census c;
+	uint64_t limit, hot = 0;
+
+	(void)state;
+	set_up(&w, 1000);
+	w.t.fill_score = 0.1;
+	w.tune.fill_share = 0.85;
+	run_hotspot(&w, &p, 40000, 0, 500);
+	limit = w.tune.hot_limit;
+	tails_add(&passed_on, 0, 250, UINT64_MAX);
+	w.j.passed_on = &passed_on;
+	run_hotspot(&w, &p, 40000, 0, 500);
+	c = sample_census(&w.sample, &w.j, NULL);
+	print_message("limit %u, before %u; stable %.0f, passed %.0f, fill %.0f\n", (uint32_t)w.tune.hot_limit, (uint32_t)limit, c.stable, c.passed, c.fill);
+	assert_near(limit, 570, 40);
+	assert_near(w.tune.hot_limit, 320, 40);
+	assert_near(c.stable, 250, 20);
+	assert_near(c.passed, 250, 5);
+	assert_in_range((uint64_t)c.fill, 300, 375);
+	for (uint64_t b = 0; b < 500; b++)
+		hot += sample_find(&w.sample, b) && ralt_is_member(&w.j, sample_find(&w.sample, b));
+	assert_in_range(hot, 490, 500);
+	tear_down(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +381,7 @@ int main(void)
 		cmocka_unit_test(alpha_weighs_the_past),
 		cmocka_unit_test(filling_takes_the_highest_scores),
 		cmocka_unit_test(filling_leaves_room_for_a_new_hotspot),
+		cmocka_unit_test(what_has_passed_its_heat_on_takes_room_but_does_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
