@@ -134,6 +134,31 @@ static void bounded_in_number(void **state)
 	assert_true(tails_have(&tails, (TAILS_MAX + 99) * 2));
 }
 
+/* By when they were added; what is left of one that was cut is as old as it was. */
+static void the_older_ones_go(void **state)
+{
+	uint64_t then;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		tails_add(&tails, (9 - i) * 100, 10, UINT64_MAX);
+	then = tails.serial;
+	tails_cut(&tails, 204, 2);
+	tails_add(&tails, 5000, 7, UINT64_MAX);
+	tails_cut(&tails, 300, 10);
+	tails_add(&tails, 300, 10, UINT64_MAX);		/* anew */
+	assert_int_equal(tails.blocks, 10 * 10 - 2 + 7);
+	tails_older(&tails, 0);
+	assert_int_equal(tails.blocks, 10 * 10 - 2 + 7);
+	tails_older(&tails, then);
+	assert_int_equal(tails.nr, 2);
+	assert_int_equal(tails.blocks, 17);
+	assert_true(tails_have(&tails, 5006) && tails_have(&tails, 309) && !tails_have(&tails, 203) && !tails_have(&tails, 206));
+	tails_older(&tails, tails.serial);
+	assert_int_equal(tails.nr, 0);
+	assert_int_equal(tails.blocks, 0);
+}
+
 static void tails_begin_in_whole_blocks(void **state)
 {
 	(void)state;
@@ -151,6 +176,7 @@ int main(void)
 		cmocka_unit_test_setup(agrees_with_a_list, setup),
 		cmocka_unit_test_setup(cut_by_cut, setup),
 		cmocka_unit_test_setup(bounded_in_number, setup),
+		cmocka_unit_test_setup(the_older_ones_go, setup),
 		cmocka_unit_test_setup(tails_begin_in_whole_blocks, setup),
 	};
 
