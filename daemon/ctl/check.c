@@ -203,6 +203,8 @@ int check_before_use(char **paths, u32 nr, bool degraded, struct tr_super *super
 	problems = c->findings.problems - (degraded ? explained(&c->vol) : 0);
 	/* Of a label one copy is enough: a power cut in the middle of a replace leaves the new drive with one. */
 	problems -= c->vol.bad_copies;
+	if (c->vol.bad_copies && !problems)
+		note(&c->findings, "labels", "the other copy is good, and is enough: terracectl repair --in-place writes this one anew");
 	check_free(c);
 	return problems ? CTL_PROBLEM : CTL_OK;
 }

@@ -113,13 +113,15 @@ says "" set --forget db commit_ms
 says "" set --forget db age_s
 check_eq "forgotten" "$(ls /etc/terrace)" ""
 terracectl deactivate db
-# of a label one copy is enough, as after a power cut in the middle of a replace; check says so
-dd if="$slow" of=/dev/shm/copy bs=4k skip=1 count=1 iflag=direct status=none
+# of a label one copy is enough, as after a power cut in the middle of a replace; check says so, and what mends it does
 dd if=/dev/zero of="$slow" bs=4k seek=1 count=1 oflag=direct status=none
 says "^problem: $slow: label copy 1 .*nothing of ours" activate db
 terracectl deactivate db
+says "^note: labels: the other copy is good.*terracectl repair --in-place" activate db
+terracectl deactivate db
 refuses 1 "1 problem" check "$fast" "$slow"
-dd if=/dev/shm/copy of="$slow" bs=4k seek=1 count=1 oflag=direct status=none
+says "nothing lost" repair --in-place "$fast" "$slow"
+says ": sound" check "$fast" "$slow"
 refuses 1 "option|Option" activate --option commit_ms=1 db
 [ ! -e /dev/mapper/db ] || die "a refused activation left a device"
 klog_has "Option value is out of range" || die "not in the kernel log"
