@@ -221,7 +221,7 @@ struct engine {
 	struct tails *hinted;		/* logs': the kernel leaves them where they are */
 	struct tails *once;		/* tables' and logs', which are written once: that heats nothing */
 	struct tails *passed_on;	/* whose heat others have inherited, until it is forgotten: the hot set has room for the heirs alone */
-	uint64_t passed_serial, passed_ns;	/* of those that are now to go all the same, and since when */
+	uint64_t passed_serial, passed_ns;	/* those up to here were there when the others last went, which was then */
 	struct tails *placed[2];	/* whose room was another's a moment ago: in these three ticks, and the three before */
 	void *memory[11];
 

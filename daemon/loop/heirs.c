@@ -93,7 +93,7 @@ static void inherits(struct engine *e, uint64_t block, const struct inherit_heat
 		e->stats.heirs_left++;
 }
 
-/* A set of ranges says how old they are only by what came before. */
+/* Those go that were there the last time already. */
 void heirs_tick(struct engine *e)
 {
 	if (e->now_ns - e->passed_ns < PASSED_NS)

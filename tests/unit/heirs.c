@@ -418,24 +418,17 @@ static void heirs_that_wait_in_vain_are_not_raised(void **state)
 	}
 }
 
-/*
- * Heat goes down several levels, one compaction after the other, before the first of these files is dead: more blocks are hot
- * than the hot set may have, and none is the less so. When they are dead the limit is the old one.
- */
-static void all_are_hot_while_heat_is_passed_on(void **state)
-{
-	enum { HOT = 2048 };
-	const uint64_t all = HOT * 4096ull;
-	const struct inherit_step step[] = { { all, all } };
-	struct sim *s = sim_create(BLOCKS, FAST);
-	struct engine_range range[5];
-	struct engine_file file[5];
-	struct ralt_stats ralt;
+enum { LEVELS = 5, HOT = 2048 };
 
-	(void)state;
-	for (int i = 0; i < 5; i++) {
+/* A file all of which is hot, and where the others will lie that it goes through, one after the other. */
+static struct sim *hot_file_and_levels(struct engine_range *range, struct engine_file *file)
+{
+	static const struct inherit_step step[] = { { HOT * 4096ull, HOT * 4096ull } };
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	for (int i = 0; i < LEVELS; i++) {
 		range[i] = (struct engine_range){ .block = (uint64_t)i * 8192, .nr = HOT };
-		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = all, .step = step, .nr_steps = 1 };
+		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = HOT * 4096ull, .step = step, .nr_steps = 1 };
 	}
 	sim_open(s);
 	for (int i = 0; i < 60000; i++) {
@@ -443,6 +436,21 @@ static void all_are_hot_while_heat_is_passed_on(void **state)
 		if (i % 64 == 63)
 			assert_int_equal(sim_tick(s), 0);
 	}
+	return s;
+}
+
+/*
+ * Heat goes down several levels, one compaction after the other, before the first of these files is dead: more blocks are hot
+ * than the hot set may have, and none is the less so. When they are dead the limit is the old one.
+ */
+static void all_are_hot_while_heat_is_passed_on(void **state)
+{
+	struct engine_range range[LEVELS];
+	struct engine_file file[LEVELS];
+	struct sim *s = hot_file_and_levels(range, file);
+	struct ralt_stats ralt;
+
+	(void)state;
 	assert_in_range(engine_hot_set(&s->e, 0, HOT), HOT - 20, HOT);
 	for (int k = 0; k < 4; k++) {
 		engine_inherit(&s->e, &file[k], 1, &file[k + 1], 1, 0, true);
@@ -482,25 +490,12 @@ static void all_are_hot_while_heat_is_passed_on(void **state)
  */
 static void heirs_count_when_their_inputs_are_dead(void **state)
 {
-	enum { HOT = 2048 };
-	const uint64_t all = HOT * 4096ull;
-	const struct inherit_step step[] = { { all, all } };
-	struct sim *s = sim_create(BLOCKS, FAST);
-	struct engine_range range[5];
-	struct engine_file file[5];
+	struct engine_range range[LEVELS];
+	struct engine_file file[LEVELS];
+	struct sim *s = hot_file_and_levels(range, file);
 	struct ralt_stats ralt;
 
 	(void)state;
-	for (int i = 0; i < 5; i++) {
-		range[i] = (struct engine_range){ .block = (uint64_t)i * 8192, .nr = HOT };
-		file[i] = (struct engine_file){ .range = &range[i], .nr = 1, .size = all, .step = step, .nr_steps = 1 };
-	}
-	sim_open(s);
-	for (int i = 0; i < 60000; i++) {
-		sim_access(s, prng_below(&s->prng, HOT), false);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
 	for (int k = 0; k < 4; k++) {
 		engine_inherit(&s->e, &file[k], 1, &file[k + 1], 1, 0, true);
 		engine_inherit(&s->e, &file[k], 1, &file[k + 1], 1, 1, false);
@@ -540,7 +535,8 @@ static void inputs_that_live_on_count_again(void **state)
 	assert_int_equal(s->e.passed_on->blocks, 64);
 	assert_true(warmth_hot(&s->e.warmth, 7) && warmth_hot(&s->e.warmth, 32768 + 7));
 	for (int minute = 0; minute < 20; minute++) {
-		assert_int_equal(s->e.passed_on->nr, minute <= 10 || s->e.passed_on->nr);
+		if (minute <= 10)
+			assert_int_equal(s->e.passed_on->nr, 1);
 		s->e.now_ns += 60000000000ull;
 		heirs_tick(&s->e);
 	}
