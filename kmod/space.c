@@ -150,16 +150,21 @@ static struct tr_chunk *chunk_read(struct terrace *tr, struct tr_tier *tier, u32
 	return chunk;
 }
 
+static void chunk_pin__f(struct terrace *tr, struct tr_chunk *chunk)
+{
+	lockdep_assert_held(&chunk->tier->lock);
+	chunk->pins++;
+	chunk->age = READ_ONCE(tr->tick);
+}
+
 static struct tr_chunk *chunk_pin(struct terrace *tr, struct tr_tier *tier, u32 number)
 {
 	struct tr_chunk *chunk;
 
 	spin_lock_irq(&tier->lock);
 	chunk = tier->chunks[number].chunk;
-	if (chunk) {
-		chunk->pins++;
-		chunk->age = READ_ONCE(tr->tick);
-	}
+	if (chunk)
+		chunk_pin__f(tr, chunk);
 	spin_unlock_irq(&tier->lock);
 	return chunk;
 }
@@ -183,9 +188,9 @@ struct tr_chunk *tr_chunk_get(struct terrace *tr, struct tr_tier *tier, u32 numb
 				      PTR_ERR(chunk));
 		} else {
 			spin_lock_irq(&tier->lock);
+			chunk_pin__f(tr, chunk);	/* eviction finds it pinned */
 			tier->chunks[number].chunk = chunk;
 			spin_unlock_irq(&tier->lock);
-			chunk = chunk_pin(tr, tier, number);
 		}
 	}
 	mutex_unlock(&tier->load_mutex);

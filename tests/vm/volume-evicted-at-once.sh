@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What is read into memory while memory is taken back, over and over: who had it read has it, and it is evicted no sooner.
+# vm: mode=functional memory=1G cpus=2 timeout=180 build=oracle,orders
+# shellcheck disable=SC2119
+. "$TERRACE_TREE/tests/vm/lib.sh"
+. "$TERRACE_TREE/tests/vm/volume.bash"
+
+SECONDS_EACH=${SECONDS_EACH:-20}
+PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup python3
+messages() { from_ram python3 "$TERRACE_TREE/tests/vm/messages.py" "$VOL" "$SECONDS_EACH" "$1"; }
+discards() { awk '{ print $12 }' "/sys/block/$(basename "$(readlink -f /dev/ram/csd)")/stat"; }
+
+# A sweep of free homes has the bitmap of each of sixteen chunks read, and goes on with it.
+mkram fast 32
+mkram csd 1024
+VOL_DRIVES=(/dev/ram/fast /dev/ram/csd)
+vol_format --size 512M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}"
+vol_up
+before=$(discards)
+messages evict > /dev/shm/evictions &
+evictor=$!
+messages trim_homes > /dev/shm/sweeps
+wait $evictor
+swept=$(($(discards) - before))
+echo "$(< /dev/shm/evictions) evictions, $swept chunks swept"
+((swept >= 1000 && $(< /dev/shm/evictions) >= 1000)) || die "too few to meet"
+vol_down
+vol_check
+pass "bitmaps of $swept chunks read and swept over $(< /dev/shm/evictions) evictions"
+
+# Regions, bitmaps, pages of packs' tables: under writes, reads, discards and orders.
+mkram hdd 512
+VOL_DRIVES=(/dev/ram/fast /dev/ram/csd /dev/ram/hdd)
+vol_format --size 512M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
+vol_up commit_ms=100
+oracle_new
+echo 0 > /dev/shm/rounds
+(
+	trap 'exit 0' TERM
+	for ((round = 1; ; round++)); do
+		from_ram orders /dev/terrace/vol random 20 $round 8 tier_down=2 shelves=6 > /dev/shm/orders 2>&1 || break
+		echo $round > /dev/shm/rounds
+	done
+) &
+orders=$!
+jobs=()
+for message in evict evict_indexes checkpoint; do
+	messages $message > "/dev/shm/$message" &
+	jobs+=($!)
+done
+begun=$SECONDS
+for ((step = 0; SECONDS < begun + SECONDS_EACH; step++)); do
+	oracle_run --seed $step --ops 100 --threads 2 --depth 8 --max-kb 64 --hot 30 --max-discard-kb 256
+	oracle_clean --touched --sample 16
+done
+wait "${jobs[@]}"
+kill $orders || { cat /dev/shm/orders; die "an order failed"; }
+wait $orders
+oracle_clean
+read -r evictions < /dev/shm/evict
+read -r rounds < /dev/shm/rounds
+cat /dev/shm/orders
+echo "$evictions evictions, $(< /dev/shm/evict_indexes) of packs' tables, $(< /dev/shm/checkpoint) checkpoints, $rounds rounds of orders, $step of the oracle"
+((evictions >= 200 && rounds >= 2 && step >= 2)) || die "too few to meet"
+vol_down
+vol_check
+pass "regions, bitmaps and tables in use over $evictions evictions"
