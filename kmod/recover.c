@@ -133,8 +133,8 @@ static bool pages_ahead(const struct terrace *tr)
 	return ahead;
 }
 
-/* What a copy that is used has behind the end. A superblock that says CLEAN is the last
- * word: the mark is taken away before the first record that follows.
+/* What a copy that is used has behind the end; also where the superblock says CLEAN, which
+ * a suspend leaves, and what comes after the resume does not take away.
  */
 static int look_behind(struct terrace *tr, u64 *more)
 {
@@ -143,8 +143,6 @@ static int look_behind(struct terrace *tr, u64 *more)
 	u32 c;
 
 	*more = 0;
-	if (tr->super.flags & TERRACE_SUPER_CLEAN && !scan->nr_blocks)
-		return 0;
 	for (c = 0; c < TR_COPIES && !err && !*more; c++)
 		if (tr_meta_live(tr, c) && !tr->recovery->unread[c])
 			err = tr_scan_behind(tr, c, scan, more);

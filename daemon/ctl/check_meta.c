@@ -109,13 +109,11 @@ static void check_behind(struct check *c, const struct metadata *meta)
 			"is damaged: block %llu was written when it was durable", more);
 }
 
-/* A superblock that says CLEAN is the last word: no record follows it. */
 static void check_what_is_behind(struct check *c)
 {
 	struct metadata other;
 
-	if (c->journal.error || c->vol.meta->lazy ||
-	    (c->vol.super->flags & TERRACE_SUPER_CLEAN && !c->journal.nr_blocks))
+	if (c->journal.error || c->vol.meta->lazy)
 		return;
 	check_behind(c, c->vol.meta);
 	if (second_copy(c, &other))

@@ -212,8 +212,8 @@ klog_expect 'journal ends at block [0-9]+, before record [0-9]+, but block [0-9]
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none --journal 1M
 vol_up commit_ms=100
 dd if=/dev/urandom of=/dev/shm/written bs=4k count=24 status=none
-write_them() {	# not in order: places of appends are prepared for many at once
-	for ((k = 0; k < 24; k++)); do dd if=/dev/shm/written of="$VOL" bs=4k count=1 skip=$k seek=$(((k * 7) % 24)) oflag=direct,dsync status=none; done
+write_them() {	# [AT]; not in order: places of appends are prepared for many at once
+	for ((k = 0; k < 24; k++)); do dd if=/dev/shm/written of="$VOL" bs=4k count=1 skip=$k seek=$((${1:-0} + (k * 7) % 24)) oflag=direct,dsync status=none; done
 }
 write_them
 vol_cut
@@ -232,6 +232,22 @@ for at in "${blocks[0]}" "${blocks[${#blocks[@]} / 2]}" "${blocks[-2]}"; do
 done
 vol_up
 for ((k = 0; k < 24; k++)); do dd if="$VOL" bs=4k count=1 skip=$(((k * 7) % 24)) iflag=direct status=none; done | cmp - /dev/shm/written
+# a suspend leaves a clean superblock as well; what is written after the resume comes first then
+dmsetup suspend vol
+dmsetup resume vol
+write_them 24
+vol_cut
+mapfile -t blocks < <(journal_blocks)
+[ ${#blocks[@]} -ge 20 ] || die "only ${#blocks[@]} journal blocks after a resume"
+save $fast $((META + blocks[0]))
+dd if=/dev/shm/written of=$fast bs=1 count=5 seek=$(((META + blocks[0]) * 4096 + 100)) conv=notrunc,fsync status=none
+for how in "" read_only; do
+	if vol_up $how 2> /dev/null; then die "a journal that begins with a hole was taken for an empty one ($how)"; fi
+done
+expect_fail 'is damaged: block [0-9]+ was written when it was durable' terracectl check "${VOL_DRIVES[@]}"
+restore $fast $((META + blocks[0]))
+vol_up
+for ((k = 0; k < 24; k++)); do dd if="$VOL" bs=4k count=1 skip=$((24 + (k * 7) % 24)) iflag=direct status=none; done | cmp - /dev/shm/written
 vol_down
 vol_check
 pass "a journal with a hole is refused"
