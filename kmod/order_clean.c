@@ -7,20 +7,26 @@
 
 #define FREES_SECONDS	30	/* for a reader of what was moved */
 
-static struct tr_chunk_info *shelf_of(struct terrace *tr, const struct tr_order *order)
+/* Not beyond the lock: a tier that grows has another array. */
+static struct tr_chunk_info *shelf_of__f(struct tr_tier *tier, const struct tr_order *order)
 {
-	return &tr->tier[order->ask.tier_down].chunks[order->ask.region];
+	lockdep_assert_held(&tier->lock);
+	return &tier->chunks[order->ask.region];
 }
 
 /* Is there anything on the shelf? From now on it is known whether it has been free. */
 static bool clean_begins(struct terrace *tr, const struct tr_order *order)
 {
 	struct tr_tier *tier = &tr->tier[order->ask.tier_down];
-	struct tr_chunk_info *info = shelf_of(tr, order);
-	bool any = READ_ONCE(info->used);
+	struct tr_chunk_info *info;
+	bool any;
 
+	spin_lock_irq(&tier->lock);
+	any = shelf_of__f(tier, order)->used;
+	spin_unlock_irq(&tier->lock);
 	tr_frees_wait(tr);		/* what is dead already is nothing that stays */
 	spin_lock_irq(&tier->lock);
+	info = shelf_of__f(tier, order);
 	if (info->used)
 		info->flags |= TR_CHUNK_CLEANED;
 	spin_unlock_irq(&tier->lock);
@@ -33,7 +39,7 @@ static bool has_been_free(struct terrace *tr, const struct tr_order *order)
 	bool has;
 
 	spin_lock_irq(&tier->lock);
-	has = !(shelf_of(tr, order)->flags & TR_CHUNK_CLEANED);
+	has = !(shelf_of__f(tier, order)->flags & TR_CHUNK_CLEANED);
 	spin_unlock_irq(&tier->lock);
 	return has;
 }
