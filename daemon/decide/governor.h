@@ -17,7 +17,8 @@
  * What failed stops for rest_epochs, twice as long after each failure in a row up to max_rest, then
  * one epoch is allowed as a trial.  Too few moves are no evidence; nothing changes then.
  *
- * Demotion that is stopped leaves room-making to the kernel's janitor, which asks no policy.
+ * Demotion that is stopped for its price leaves room-making to the kernel's janitor, which asks no policy.  After regret it
+ * would choose no better: then room waits for idle time.
  */
 #ifndef DECIDE_GOVERNOR_H
 #define DECIDE_GOVERNOR_H

@@ -292,10 +292,6 @@ void demote(struct engine *e, uint64_t blocks)
 {
 	struct msc_tunables msc = priced(e);
 
-	if (!governor_allows_down(&e->governor)) {
-		e->stats.held_by_governor++;
-		return;
-	}
 	if (demote_sampled(e))
 		return;
 	if (look_for_room(e, blocks, &msc) && !e->leaving)

@@ -379,11 +379,28 @@ static void tell_claim(struct engine *e, int err)
 	e->claim_error = err;
 }
 
-/* The janitor stays out while we make room, and comes back when we may not; we do so once all regions are known. */
+/*
+ * Where what went down was read again, or no placement is better than another, nobody knows what should go: the janitor,
+ * who goes by age, would take down what is hot.  New blocks overflow, and room is made when nobody is about.
+ */
+static bool room_waits(const struct engine *e)
+{
+	return e->rests || e->governor.down.reason == GOVERNOR_REGRET;
+}
+
+static bool may_make_room(const struct engine *e)
+{
+	return room_waits(e) ? limits_idle(e) : governor_allows_down(&e->governor);
+}
+
+/*
+ * The janitor stays out while we make room, or room waits, and comes back when our choice is not worth its price; we do so
+ * once all regions are known.
+ */
 static void claim(struct engine *e)
 {
 	bool want = e->c.claim && !e->c.evaluate && !e->idle_because && e->book.complete &&
-		    (governor_allows_down(&e->governor) || e->rests) && !janitor_is_needed(e);
+		    (governor_allows_down(&e->governor) || room_waits(e)) && !janitor_is_needed(e);
 	int err;
 
 	if (!want && !e->claimed)
@@ -403,7 +420,7 @@ static struct watermark_tunables marks(const struct engine *e)
 {
 	struct watermark_tunables t = reachable_marks(e);
 
-	if (!governor_allows_down(&e->governor)) {
+	if (!e->claimed && !may_make_room(e)) {
 		t.high += JANITOR_STEP;
 		return t;
 	}
@@ -434,7 +451,7 @@ static void move(struct engine *e)
 	e->above = e->fast_used > high ? e->fast_used - high : 0;
 	if (!w.demote_blocks)
 		e->vain_ticks = 0;
-	if (w.demote_blocks && e->rests && !limits_idle(e))
+	if (w.demote_blocks && !may_make_room(e))
 		e->stats.held_by_governor++;
 	else if (w.demote_blocks && e->book.complete)
 		demote(e, w.demote_blocks + wanted_by_heirs(e));
@@ -455,7 +472,7 @@ const char *engine_still(const struct engine *e)
 	if (e->refused && !e->under_way && e->now_ns - e->refused_ns < STILL_NS)
 		return e->refused;
 	/* Without room nothing goes up, either. */
-	if (!governor_allows_down(&e->governor) && (e->above || !governor_allows_up(&e->governor)))
+	if (!governor_allows_down(&e->governor) && !may_make_room(e) && (e->above || !governor_allows_up(&e->governor)))
 		return governor_reason_text(e->governor.down.reason);
 	if (e->vain_ticks && e->above && !e->under_way)
 		return "all that is looked at on the fast tier is hot";
