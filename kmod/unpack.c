@@ -261,15 +261,15 @@ static u32 deepest(const struct unpack *u, u32 i, const u16 *block, u32 nr)
 
 /* --- the promotion cache ---------------------------------------------------------- */
 
-static bool still_live(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
+/* What the map says now of block @i, which was in @ref. */
+static struct tr_pack_ref pack_now(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
 {
+	struct tr_pack_ref now = *ref;	/* not in memory: it has not changed since */
 	struct tr_region *region;
-	struct tr_pack_ref now;
 	unsigned int seq;
 
 	rcu_read_lock();
 	region = tr_region_find(tr, ref->region);
-	now.id = ref->id;		/* not in memory: it has not changed since */
 	while (region && region != &tr->empty) {
 		seq = read_seqcount_begin(&region->seq);
 		tr_region_find_pack(region, i, 1, &now);
@@ -277,7 +277,12 @@ static bool still_live(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
 			break;
 	}
 	rcu_read_unlock();
-	return now.id == ref->id;
+	return now;
+}
+
+static bool still_live(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
+{
+	return pack_now(tr, ref, i).id == ref->id;
 }
 
 /* Keeps it, then looks: who changed the map before that could not find it. */
@@ -415,10 +420,21 @@ static void keep_ahead(struct unpack *u, u32 i, u32 end)
 	}
 }
 
-/* Once, and not of a pack that was dropped meanwhile: what lay there is another's now. */
+/* A pack gets one copy in its life. Who read it counts for the tier of the pack alone, so it may
+ * have been given back, and written by others, under the read.
+ */
+static bool has_copy(struct terrace *tr, const struct tr_pack_ref *ref, u32 i)
+{
+	struct tr_pack_ref now = pack_now(tr, ref, i);
+
+	return now.id == ref->id && now.index_place == ref->index_place &&
+	       now.index_place != TR_NO_PLACE;
+}
+
+/* Once, and not of a pack, or a copy, that was dropped meanwhile: what lay there is another's now. */
 static void tell_of_copy(struct terrace *tr, const struct tr_pack_ref *ref, struct tr_index *index, u32 i)
 {
-	if (!READ_ONCE(index->copy_bad) || !still_live(tr, ref, i))
+	if (!READ_ONCE(index->copy_bad) || !has_copy(tr, ref, i))
 		return;
 	WRITE_ONCE(index->copy_bad, false);
 	DMWARN_LIMIT("%s: index of pack %llu of region %llu: its copy at tier %u block %llu is damaged or cannot be read, used is that at tier %u block %llu",
