@@ -391,10 +391,10 @@ static bool to_relog(const struct open_range *range, u64 last)
 	return range->seq <= last && range->first < range->end && !range->closing;
 }
 
-/* How many there are; more than TR_OPEN_RANGES (recovery may find any number)
- * are closed by the checkpoint instead, the oldest first.
+/* Are there any? More than TR_OPEN_RANGES (recovery may find any number) are closed
+ * by the checkpoint instead, the oldest first.
  */
-static u32 count_relogs(struct terrace *tr, u64 last)
+static bool some_to_relog(struct terrace *tr, u64 last)
 {
 	struct open_range *range;
 	u32 nr = 0;
@@ -414,12 +414,20 @@ static u32 count_relogs(struct terrace *tr, u64 last)
 	return nr;
 }
 
+/*
+ * Room for all that may be open, not for those that are: who waits for it holds no
+ * lock. Crash scenario: one range is open, and there is room for one record. Meanwhile
+ * the worker meets a damaged page below it, and the region gets a range of its own
+ * (leave_open()), older than the tail as well. Without a record it ends with the power,
+ * and what was discarded is back when the page can be read. The ring always has that
+ * room for the checkpoint (journal.c), and leave_open() makes no more of them.
+ */
 int tr_discards_relog(struct terrace *tr)
 {
 	/* Ranges that come meanwhile are younger than the tail anyway. */
 	u64 last = READ_ONCE(tr->journal.durable_record);
 	struct open_range *range;
-	u32 credits, left;
+	u32 left = TR_OPEN_RANGES;
 	bool none;
 	int err;
 
@@ -427,11 +435,9 @@ int tr_discards_relog(struct terrace *tr)
 	spin_lock(&tr->discard_lock);
 	none = list_empty(&tr->discards);
 	spin_unlock(&tr->discard_lock);
-	if (none)
+	if (none || !some_to_relog(tr, last))
 		return 0;
-	credits = count_relogs(tr, last);
-	left = credits;
-	err = credits ? tr_journal_reserve_wait(tr, credits) : 0;
+	err = tr_journal_reserve_wait(tr, left);
 	if (err)
 		return err;
 	spin_lock(&tr->discard_lock);
