@@ -314,7 +314,8 @@ void tr_defer_room(struct terrace *tr, struct bio *bio, bool full)
 	/* Room comes from a commit (journal blocks, freed places) and from the
 	 * refill worker; both end in tr_room_made(). Kicked after the bio is on
 	 * the list, so that it cannot miss them. Another writer's home may have been looked for
-	 * instead of ours, or ours before we were on the list.
+	 * instead of ours, or ours before we were on the list. The bio may have ended by now:
+	 * tr_volume_quiesce() waits for this.
 	 */
 	tr_home_want(tr, block);
 	tr_commit_kick(tr);

@@ -430,6 +430,10 @@ void tr_volume_adopt(struct terrace *tr, const struct tr_args *args, struct dm_t
 
 void tr_volume_quiesce(struct terrace *tr)
 {
+	/* Every bio has ended, but who ended one, or let it wait until it was sent back, may not
+	 * be through: he kicks others yet (tr_defer_room()).
+	 */
+	flush_workqueue(tr->io_wq);
 	WRITE_ONCE(tr->stopping, true);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
