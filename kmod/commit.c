@@ -495,13 +495,14 @@ void tr_commit_fua(struct terrace *tr, struct bio *bio)
 
 	spin_lock_irqsave(&j->lock, flags);
 	idle = all_durable__f(j) && !to_flush__f(tr);
-	if (!idle)
+	if (!idle) {
 		bio_list_add(&j->fuas, bio);
+		/* Under the lock: no round ends the bio before, and with the last one the volume. */
+		tr_commit_kick(tr);
+	}
 	spin_unlock_irqrestore(&j->lock, flags);
 	if (idle)
 		bio_endio(bio);
-	else
-		tr_commit_kick(tr);
 }
 
 static bool is_durable(const struct tr_journal *j, u64 record)
