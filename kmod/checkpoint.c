@@ -267,6 +267,10 @@ int tr_checkpoint(struct terrace *tr, bool clean)
 	if (!tr_writable(tr))
 		return -EROFS;
 	mutex_lock(&tr->checkpoint_mutex);
+	if (tr->pages->held) {
+		mutex_unlock(&tr->checkpoint_mutex);
+		return -EBUSY;
+	}
 	noio = memalloc_noio_save();
 	WRITE_ONCE(tr->journal.checkpointer, current);
 	tr_credits_begin(tr);
@@ -306,7 +310,8 @@ static void checkpoint_fn(struct work_struct *work)
 {
 	struct terrace *tr = container_of(work, struct terrace, checkpoint_work);
 
-	if (tr_writable(tr) && tr_checkpoint(tr, false) && tr_writable(tr))
+	if (tr_writable(tr) && !READ_ONCE(tr->pages->held) && tr_checkpoint(tr, false) &&
+	    tr_writable(tr))
 		mod_delayed_work(tr->checkpoint_wq, &tr->pages->idle_work, HZ);
 }
 
@@ -342,6 +347,38 @@ void tr_checkpoint_poke(struct terrace *tr)
 	if (tr_journal_half_full(tr) || memory_dirty(tr))
 		tr_checkpoint_kick(tr);
 	queue_delayed_work(tr->checkpoint_wq, &tr->pages->idle_work, IDLE_SECONDS * HZ);
+}
+
+/*
+ * While the volume is suspended, from its last checkpoint on. Not as soon as it is
+ * `stopping`: who is still at work then may wait for journal room, which a checkpoint
+ * makes. An open range discard is written again by every checkpoint, so they would
+ * go on for ever otherwise.
+ */
+void tr_checkpoint_hold(struct terrace *tr)
+{
+	mutex_lock(&tr->checkpoint_mutex);	/* one that runs comes to its end */
+	WRITE_ONCE(tr->pages->held, true);
+	mutex_unlock(&tr->checkpoint_mutex);
+	tr_lazy_hold(tr);
+}
+
+/* What was asked for meanwhile, or the last one could not do, is due again. */
+void tr_checkpoint_release(struct terrace *tr)
+{
+	bool held;
+
+	mutex_lock(&tr->checkpoint_mutex);
+	held = tr->pages->held;
+	WRITE_ONCE(tr->pages->held, false);
+	if (held)
+		tr->pages->failing_since = 0;	/* none was tried for as long as it was held */
+	mutex_unlock(&tr->checkpoint_mutex);
+	if (!held)
+		return;
+	tr_lazy_release(tr);
+	if (tr_writable(tr))
+		tr_checkpoint_poke(tr);
 }
 
 void tr_checkpoint_init(struct terrace *tr)

@@ -193,7 +193,7 @@ static void lazy_fn(struct work_struct *work)
 	struct tr_meta *m = container_of(work, struct tr_meta, lazy_work);
 
 	mutex_lock(&m->lazy_mutex);
-	if (tr_meta_live(m->tr, TR_COPY_LAZY) && tr_writable(m->tr))
+	if (!READ_ONCE(m->lazy_stop) && tr_meta_live(m->tr, TR_COPY_LAZY) && tr_writable(m->tr))
 		lazy_copy(m->tr, false);
 	mutex_unlock(&m->lazy_mutex);
 }
@@ -368,8 +368,19 @@ void tr_lazy_init(struct terrace *tr)
 	INIT_WORK(&tr->pages->lazy_work, lazy_fn);
 }
 
-void tr_lazy_exit(struct terrace *tr)
+void tr_lazy_hold(struct terrace *tr)
 {
 	WRITE_ONCE(tr->pages->lazy_stop, true);
 	cancel_work_sync(&tr->pages->lazy_work);
+}
+
+void tr_lazy_release(struct terrace *tr)
+{
+	WRITE_ONCE(tr->pages->lazy_stop, false);
+	tr_lazy_kick(tr);
+}
+
+void tr_lazy_exit(struct terrace *tr)
+{
+	tr_lazy_hold(tr);
 }

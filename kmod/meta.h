@@ -117,6 +117,7 @@ struct tr_dir {
 struct tr_meta {
 	struct terrace *tr;
 	bool ready;			/* opened, not yet stopped: checkpoints may begin */
+	bool held;			/* suspended: none does; changes under checkpoint_mutex */
 	struct bio_set bios;
 	struct tr_metaspace space;
 	struct tr_tree tree[1 + TERRACE_MAX_TIERS];
@@ -217,6 +218,9 @@ int tr_super_write(struct terrace *tr, struct tr_super *super);
 
 void tr_lazy_init(struct terrace *tr);
 void tr_lazy_exit(struct terrace *tr);
+/* Nothing is copied any more (what is under way ends after a piece of it); on with it. */
+void tr_lazy_hold(struct terrace *tr);
+void tr_lazy_release(struct terrace *tr);
 int tr_lazy_open(struct terrace *tr);	/* what does the lazy mirror hold? */
 bool tr_lazy_lost(struct terrace *tr);	/* not in step: it must be copied anew, whole */
 void tr_lazy_kick(struct terrace *tr);

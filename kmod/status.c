@@ -392,12 +392,21 @@ void tr_status(struct terrace *tr, char *result, unsigned int maxlen)
 
 /* --- messages ------------------------------------------------------------ */
 
+static int checkpoint_now(struct terrace *tr)
+{
+	int err = tr_checkpoint(tr, false);
+
+	if (err == -EBUSY)
+		DMERR("%s: checkpoint: the volume is suspended", tr->name);
+	return err;
+}
+
 int tr_message(struct terrace *tr, unsigned int argc, char **argv, char *result, unsigned int maxlen)
 {
 	if (argc == 1 && !strcmp(argv[0], "commit"))
 		return tr_commit(tr);
 	if (argc == 1 && !strcmp(argv[0], "checkpoint"))
-		return tr_checkpoint(tr, false);
+		return checkpoint_now(tr);
 	if (argc == 1 && !strcmp(argv[0], "evict")) {
 		tr_regions_evict(tr, S64_MAX);
 		tr_chunks_evict(tr, S64_MAX, 0);

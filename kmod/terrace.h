@@ -448,6 +448,9 @@ int tr_page_lookup(struct terrace *tr, enum terrace_tree tree, u32 tier, u64 num
 /* All that is dirty now goes to pages; the journal's tail moves up. */
 int tr_checkpoint(struct terrace *tr, bool clean);
 void tr_checkpoint_kick(struct terrace *tr);
+/* None from here on (one under way is awaited), and again; who asks meanwhile gets -EBUSY. */
+void tr_checkpoint_hold(struct terrace *tr);
+void tr_checkpoint_release(struct terrace *tr);
 
 /* Gives back memory of clean directory pages, least recently used first. */
 u64 tr_pages_evict(struct terrace *tr, u64 bytes);

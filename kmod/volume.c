@@ -435,6 +435,8 @@ void tr_volume_quiesce(struct terrace *tr)
 	 */
 	flush_workqueue(tr->io_wq);
 	WRITE_ONCE(tr->stopping, true);
+	mutex_lock(&tr->resize_mutex);		/* one that did not see it yet has ended */
+	mutex_unlock(&tr->resize_mutex);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_delayed_work_sync(&tr->aside_work);
@@ -451,6 +453,7 @@ void tr_volume_quiesce(struct terrace *tr)
 		flush_work(&tr->discard_work);
 		tr_checkpoint(tr, true);
 	}
+	tr_checkpoint_hold(tr);
 	/* Its commits free places, which may trim homes, and have full shelves closed: nobody
 	 * writes to the drives after this. In the order in which one queues the next.
 	 */
@@ -471,6 +474,7 @@ void tr_volume_wake(struct terrace *tr)
 	if (tr_writable(tr))
 		tr_homes_kick(tr);
 	tr_trim_kick(tr);
+	tr_checkpoint_release(tr);
 	if (tr_writable(tr) && !list_empty(&tr->discards))
 		tr_discard_work(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
