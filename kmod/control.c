@@ -348,6 +348,7 @@ void tr_control_add(struct terrace *tr)
 		goto none;
 	kref_init(&control->users);
 	init_rwsem(&control->alive);
+	init_rwsem(&control->loading);
 	spin_lock_init(&control->lock);
 	INIT_LIST_HEAD(&control->orders);
 	spin_lock_init(&control->events_lock);

@@ -46,6 +46,7 @@ struct tr_lifts {
 struct tr_control {
 	struct kref users;
 	struct rw_semaphore alive;
+	struct rw_semaphore loading;	/* read: a query may load a region; in alive */
 	struct terrace *tr;		/* NULL: the volume has gone */
 	struct miscdevice misc;
 	char name[TERRACE_NAME_BYTES + 16], node[TERRACE_NAME_BYTES + 16];

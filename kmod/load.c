@@ -294,6 +294,14 @@ static struct tr_region *region_try(struct terrace *tr, u64 number, bool create,
 	}
 }
 
+static struct tr_region *unless_lost(struct tr_region *region)
+{
+	if (IS_ERR_OR_NULL(region) || !(region->flags & TR_REGION_LOST))
+		return region;
+	tr_region_put(region);
+	return ERR_PTR(-EUCLEAN);
+}
+
 struct tr_region *tr_region_get(struct terrace *tr, u64 number, bool create)
 {
 	struct tr_region *region;
@@ -303,9 +311,19 @@ struct tr_region *tr_region_get(struct terrace *tr, u64 number, bool create)
 		if (!tr_journal_reserve_wait(tr, TERRACE_REGION_BLOCKS))
 			credits = TERRACE_REGION_BLOCKS;
 	tr_journal_unreserve(tr, credits);
-	if (!IS_ERR_OR_NULL(region) && region->flags & TR_REGION_LOST) {
-		tr_region_put(region);
-		return ERR_PTR(-EUCLEAN);
-	}
-	return region;
+	return unless_lost(region);
+}
+
+struct tr_region *tr_region_get_loaded(struct terrace *tr, u64 number)
+{
+	struct tr_region *region;
+
+	rcu_read_lock();
+	region = tr_region_find(tr, number);
+	if (region == &tr->empty)
+		region = NULL;
+	else if (!region || !tr_region_pin(region))
+		region = ERR_PTR(-EBUSY);
+	rcu_read_unlock();
+	return unless_lost(region);
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where the blocks of regions are, block by block: TERRACE_IOC_REGIONS. */
+/*
+ * Where the blocks of regions are, block by block: TERRACE_IOC_REGIONS.
+ *
+ * A region that is loaded gives the places of its discarded blocks back, by records.
+ * So on a suspended volume, whose drives nobody writes to, none is loaded for a query:
+ * its status is EBUSY, and who asked asks again.
+ */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -91,13 +97,36 @@ static void fill_everywhere__f(struct terrace *tr, struct tr_region *region,
 		out->copies = loose_runs__f(tr, region);
 }
 
-static void fill_region(struct terrace *tr, u64 number, const struct terrace_regions *ask,
-			struct terrace_region *out)
+static struct tr_region *get_region(struct tr_control *control, u64 number)
 {
+	struct terrace *tr = control->tr;
 	struct tr_region *region;
 
-	tr_reserve_wait(tr);
-	region = tr_region_get(tr, number, false);
+	down_read(&control->loading);
+	if (READ_ONCE(tr->stopping)) {
+		region = tr_region_get_loaded(tr, number);
+	} else {
+		tr_reserve_wait(tr);
+		region = tr_region_get(tr, number, false);
+	}
+	up_read(&control->loading);
+	return region;
+}
+
+void tr_queries_quiesce(struct terrace *tr)
+{
+	if (!tr->control)
+		return;
+	down_write(&tr->control->loading);
+	up_write(&tr->control->loading);
+}
+
+static void fill_region(struct tr_control *control, u64 number, const struct terrace_regions *ask,
+			struct terrace_region *out)
+{
+	struct tr_region *region = get_region(control, number);
+	struct terrace *tr = control->tr;
+
 	memset(out, 0, sizeof(*out));
 	out->region = number;
 	if (IS_ERR(region))
@@ -142,7 +171,7 @@ static int query_alive(struct tr_client *client, struct terrace_regions *ask, u3
 		tr_client_renew(client);
 		err = check(control->tr, ask);
 	} else if (control->tr) {
-		fill_region(control->tr, ask->first + k, ask, out);
+		fill_region(control, ask->first + k, ask, out);
 		err = 0;
 	}
 	up_read(&control->alive);

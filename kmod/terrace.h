@@ -111,6 +111,8 @@ struct tr_region *tr_region_find(struct terrace *tr, u64 number);
  * -ENOMEM: the next time it may go well.
  */
 struct tr_region *tr_region_get(struct terrace *tr, u64 number, bool create);
+/* If it is in memory; else ERR_PTR(-EBUSY). Never sleeps, writes nothing. */
+struct tr_region *tr_region_get_loaded(struct terrace *tr, u64 number);
 void tr_region_put(struct tr_region *region);
 bool tr_region_pin(struct tr_region *region);	/* false: DEAD, look up again */
 
@@ -324,6 +326,8 @@ void tr_control_add(struct terrace *tr);
 void tr_control_remove(struct terrace *tr);
 void tr_control_pause(struct terrace *tr);	/* the order that runs is done, the others wait */
 void tr_control_resume(struct terrace *tr);
+/* `stopping` is set: no query loads a region from here on. Waits for those that do. */
+void tr_queries_quiesce(struct terrace *tr);
 void tr_scrubs_may(struct terrace *tr);		/* begin earlier than they thought, or later (submit.c) */
 
 /*

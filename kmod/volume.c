@@ -437,6 +437,7 @@ void tr_volume_quiesce(struct terrace *tr)
 	WRITE_ONCE(tr->stopping, true);
 	mutex_lock(&tr->resize_mutex);		/* one that did not see it yet has ended */
 	mutex_unlock(&tr->resize_mutex);
+	tr_queries_quiesce(tr);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 1);
 	cancel_delayed_work_sync(&tr->tick_work);
 	cancel_delayed_work_sync(&tr->aside_work);

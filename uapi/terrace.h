@@ -136,7 +136,10 @@
  * packs there, nr_packs counts these packs, and `copies` the indexes of packs
  * that have a copy there. With flag RUNS instead `copies` counts the runs in
  * which its loose blocks lie on shelves: how often who reads them in order
- * must go elsewhere.
+ * must go elsewhere. `status` of a region: EUCLEAN its map page is damaged, its
+ * blocks read as errors; EIO, ENOMEM it cannot be read now; EBUSY the volume is
+ * suspended and the region not in memory: to be asked again once it is resumed
+ * (event SUSPEND 0).
  *
  * A TIER THAT IS TO BE LEFT. While the tunable avoid_tiers has the bit of a
  * tier, nothing new goes there as long as another has room: no write, no index

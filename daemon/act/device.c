@@ -123,8 +123,11 @@ static int device_summaries(struct port *port, uint64_t first, uint32_t nr, stru
 		return (int)nr;
 	}
 	got = device_regions(port, first, nr < DEAR_SUMMARIES ? nr : DEAR_SUMMARIES, d->regions);
-	for (int i = 0; i < got; i++)
+	for (int i = 0; i < got; i++) {
+		if ((int)d->regions[i].status == -EBUSY)
+			return i;	/* suspended: from here on the next time */
 		summarize(&d->regions[i], &out[i]);
+	}
 	return got;
 }
 

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control.h"
+#include "interrupt.h"
 #include "sysfs.h"
+
+#define PATIENCE_TENTHS	20	/* a new table takes less; then somebody should know */
 
 int control_open(const struct dm_volume *v, struct terrace_hello *hello)
 {
@@ -44,12 +48,32 @@ int control_open(const struct dm_volume *v, struct terrace_hello *hello)
 	return -EPROTO;
 }
 
+static bool is_suspended(const struct terrace_regions *ask)
+{
+	const struct terrace_region *region = (const void *)(uintptr_t)ask->regions;
+
+	for (u32 i = 0; i < ask->nr; i++)
+		if ((int)region[i].status == -EBUSY)
+			return true;
+	return false;
+}
+
+/* A suspended volume answers when it is resumed, as it then carries orders out. */
 static int ask_regions(int fd, struct terrace_regions *ask)
 {
-	u32 nr = ask->nr;
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	u32 nr = ask->nr, waited = 0;
 
-	if (!ioctl(fd, TERRACE_IOC_REGIONS, ask) && ask->nr == nr)
-		return 0;
+	while (!ioctl(fd, TERRACE_IOC_REGIONS, ask) && ask->nr == nr) {
+		if (!is_suspended(ask))
+			return 0;
+		if (interrupt_seen())
+			return -EINTR;
+		if (waited++ == PATIENCE_TENTHS)
+			ctl_error("region %llu: the volume is suspended, waiting for its resume",
+				  (unsigned long long)ask->first);
+		nanosleep(&pause, NULL);
+	}
 	ctl_error("region %llu: cannot ask where its blocks are: %s", (unsigned long long)ask->first,
 		  strerror(errno));
 	return -EIO;

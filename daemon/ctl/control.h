@@ -11,7 +11,9 @@
 /* A file descriptor that has said HELLO, or -errno after a message. */
 int control_open(const struct dm_volume *v, struct terrace_hello *hello);
 
-/* Where the blocks of @nr regions from @first on are. 0, or -errno after a message. */
+/* Where the blocks of @nr regions from @first on are; waits if the volume is suspended. 0, or -errno
+ * after a message (-EINTR: without).
+ */
 int control_regions(int fd, u64 first, u32 nr, struct terrace_region *region);
 
 /* What region @number has on @tier: see TERRACE_REGIONS_TIER. */

@@ -324,6 +324,10 @@ static int do_show(struct volume *v, int argc, char **argv)
 	ask.first = strtoull(argv[0], NULL, 0);
 	if (ioctl(v->fd, TERRACE_IOC_REGIONS, &ask))
 		die("REGIONS");
+	if (region.status) {
+		printf("%s\n", strerrorname_np(-(int)region.status));
+		return 1;
+	}
 	printf("present=%u fast=%u packed=%u packs=%u\n", bits(region.present), bits(region.fast),
 	       bits(region.packed), region.nr_packs);
 	return 0;
