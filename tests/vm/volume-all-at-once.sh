@@ -68,11 +68,11 @@ do_memory() {
 	echo 2 > /proc/sys/vm/drop_caches
 }
 
-# both WHAT CMD...: of both ledgers
+# both WHAT CMD...: of both ledgers, of each the part that it knows
 both() {
-	local ledger
+	local ledger part=0
 	for ledger in "$LEDGER" /dev/shm/ranges; do
-		oracle verify --ledger "$ledger" --device "$VOL" "${@:2}" > /dev/shm/verified || { cat /dev/shm/verified; die "$1"; }
+		oracle verify --ledger "$ledger" --device "$VOL" --only /dev/shm/part$((part++)) "${@:2}" > /dev/shm/verified || { cat /dev/shm/verified; die "$1"; }
 	done
 }
 round() {
@@ -116,6 +116,8 @@ size=256
 vol_up
 oracle_new "$SEED"
 cp "$LEDGER" /dev/shm/ranges
+echo "0 $WRITES" > /dev/shm/part0
+echo "$WRITES $RANGES" > /dev/shm/part1
 rm -f /dev/shm/acts /dev/shm/failed
 for ((round = 1; round <= ROUNDS; round++)); do
 	round
