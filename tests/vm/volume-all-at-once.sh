@@ -57,7 +57,7 @@ do_growth() {
 	if [ $(($1 % 2)) = 0 ]; then
 		vol_message resize $(((size + $1 + 1) * MIB)) || true
 	else
-		redrive slow ram $((448 + $1)) lbs=4096 group=pc
+		redrive slow ram $(($(sectors /dev/mapper/slow) / 2048 + 1)) lbs=4096 group=pc
 		vol_message grow_tier 1 || true
 	fi
 }
@@ -84,6 +84,9 @@ round() {
 	done
 	sleep "$ROUND_S"
 	touch /dev/shm/over
+	# suspends that failed leave the volume suspended, and the others would wait for ever
+	wait "${jobs[3]}" || true
+	dmsetup resume --noudevsync --noudevrules vol 2> /dev/shm/resumed || true
 	for n in "${jobs[@]}"; do wait "$n" || true; done
 	[ ! -e /dev/shm/failed ] || { cat "/dev/shm/said-$(head -1 /dev/shm/failed)"; dmsetup status --noflush vol; die "round $round: $(tr '\n' ' ' < /dev/shm/failed)"; }
 	both "round $round" --clean --touched
