@@ -3,7 +3,8 @@
  * The one order: in a region, these blocks up, the others down.
  *
  *   begin      the region's flag, one grace period for the whole batch
- *   snapshot   of every block: its place, and the pack it is live in
+ *   snapshot   of every block: its place, and the pack it is live in; RAISE is about
+ *              what it names alone, and most of its orders name a block or two
  *   classify   into = goes into the new pack; up = gets a place on tier_up;
  *              drop = a clean slot that is given back
  *   read       places and packs; compress; write the pack's run and the slots
@@ -30,8 +31,6 @@
 
 #include "order_state.h"
 #include "sense.h"
-
-#define SLICE	64		/* blocks looked at under one lock */
 
 /* --- is it possible? ----------------------------------------------------------- */
 
@@ -127,23 +126,27 @@ static void snapshot_packs__f(struct tr_order_state *s)
 
 	lockdep_assert_held(&region->lock);
 	s->nr_refs = packs ? packs->nr : 0;
-	for (k = 0; k < s->nr_refs; k++)
+	for (k = 0; k < s->nr_refs; k++) {
 		s->ref[k] = (struct tr_pack_ref){
 			.id = packs->pack[k].id, .region = region->number,
 			.place = packs->pack[k].place, .index_place = packs->pack[k].index_place,
 			.header_crc = packs->pack[k].header_crc, .blocks = packs->pack[k].blocks,
 			.index_blocks = packs->pack[k].index_blocks,
 		};
+		s->dead_pack |= !tr_pack_live(&packs->pack[k]);
+	}
 }
 
-static void snapshot_blocks__f(struct tr_order_state *s, u32 first, u32 n)
+static void snapshot_blocks__f(struct tr_order_state *s, u32 w)
 {
 	struct tr_region *region = s->move.region;
 	struct tr_packs *packs = tr_region_packs(region);
+	u64 word;
 	u32 i, k;
 
 	lockdep_assert_held(&region->lock);
-	for (i = first; i < first + n; i++) {
+	for (word = s->about[w]; word; word &= word - 1) {
+		i = w * 64 + __ffs64(word);
 		s->place[i] = tr_leaf_get(&region->leaf, i);
 		k = packs ? tr_packs_find(packs, i) : TR_NO_PACK;
 		s->pack[i] = k == TR_NO_PACK ? 0 : packs->pack[k].id;
@@ -151,7 +154,7 @@ static void snapshot_blocks__f(struct tr_order_state *s, u32 first, u32 n)
 }
 
 /*
- * Some blocks at a time: a whole region would keep interrupts off for too long. Each
+ * 64 blocks at a time: a whole region would keep interrupts off for too long. Each
  * block is compared again, by itself, at the commit. While the region is MOVING it may
  * lose packs, and gets none: so each that a block is in has been noted.
  */
@@ -159,15 +162,17 @@ void tr_order_snapshot(struct tr_order_state *s)
 {
 	struct tr_region *region = s->move.region;
 	unsigned long flags;
-	u32 i;
+	u32 w;
 
-	for (i = 0; i < BLOCKS; i += SLICE) {
+	for (w = 0; w < TR_LEAF_WORDS; w++) {
+		if (w && !s->about[w])
+			continue;
 		spin_lock_irqsave(&region->lock, flags);
-		if (!i) {
+		if (!w) {
 			s->seq = read_seqcount_begin(&region->seq);
 			snapshot_packs__f(s);
 		}
-		snapshot_blocks__f(s, i, SLICE);
+		snapshot_blocks__f(s, w);
 		spin_unlock_irqrestore(&region->lock, flags);
 		tr_give_way();
 	}
@@ -352,9 +357,26 @@ static bool out_of_reach(struct terrace *tr, const struct tr_order_state *s, u32
 	return place != TR_NO_PLACE && tier_of(tr, place)->missing;
 }
 
+static void classify_word(struct terrace *tr, struct tr_order_state *s,
+			  const struct terrace_move *ask, u32 w)
+{
+	u64 word;
+	u32 i;
+
+	for (word = s->about[w]; word; word &= word - 1) {
+		i = w * 64 + __ffs64(word);
+		if (out_of_reach(tr, s, i))
+			continue;
+		if (s->home)
+			classify_home(s, ask, i);
+		else
+			classify_block(s, ask, i);
+	}
+}
+
 static void classify(struct terrace *tr, struct tr_order_state *s, const struct terrace_move *ask)
 {
-	u32 i;
+	u32 w;
 
 	if (s->move.chunk != TR_ANY_CHUNK) {
 		if (s->loose)
@@ -368,16 +390,11 @@ static void classify(struct terrace *tr, struct tr_order_state *s, const struct 
 		   (ask->mode == TERRACE_MOVE_APPEND && s->nr_refs >= TERRACE_MAX_PACKS);
 	tr_ranges_mask(tr, s->move.number, BIT(TERRACE_RANGE_PIN_SLOW) | BIT(TERRACE_RANGE_DEAD),
 		       s->slow);
-	for (i = 0; i < BLOCKS; i++) {
-		if (i % SLICE == 0)
+	for (w = 0; w < TR_LEAF_WORDS; w++)
+		if (s->about[w]) {
 			tr_give_way();
-		if (out_of_reach(tr, s, i))
-			continue;
-		if (s->home)
-			classify_home(s, ask, i);
-		else
-			classify_block(s, ask, i);
-	}
+			classify_word(tr, s, ask, w);
+		}
 }
 
 /* --- one order ------------------------------------------------------------------------- */
@@ -411,22 +428,15 @@ static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 		tr_space_put(tr, &tr->tier[0], tr_place_index(s->index_place), s->header_blocks);
 }
 
-/* A pack nobody took away yet: there was no journal room, or no page since. Or one with
- * a copy of its index on a tier that is to be left.
- */
+/* A dead pack, or one with a copy of its index on a tier that is to be left. */
 static bool has_dead_pack(const struct tr_order_state *s)
 {
-	u32 i, k;
+	bool has = s->dead_pack;
+	u32 k;
 
-	for (k = 0; k < s->nr_refs; k++) {
-		if (tr_avoids(s, s->ref[k].index_place))
-			return true;
-		for (i = 0; i < BLOCKS && s->pack[i] != s->ref[k].id; i++)
-			;
-		if (i == BLOCKS)
-			return true;
-	}
-	return false;
+	for (k = 0; k < s->nr_refs; k++)
+		has |= tr_avoids(s, s->ref[k].index_place);
+	return has;
 }
 
 /* The tiers that it will read and write. */
@@ -438,9 +448,7 @@ static u32 tiers_of(const struct tr_order_state *s, const struct terrace_move *a
 		tiers |= BIT(ask->tier_down);
 	if (!tr_bits_none(s->up))
 		tiers |= BIT(ask->tier_up);
-	for (i = 0; i < BLOCKS; i++) {
-		if (!tr_bit(s->into, i) && !tr_bit(s->up, i))
-			continue;
+	for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1)) {
 		if (!s->pack[i])
 			tiers |= BIT(tr_place_tier(s->place[i]));
 		for (k = 0; s->pack[i] && k < s->nr_refs; k++)
@@ -530,7 +538,7 @@ static void finish(struct terrace *tr, struct tr_order *order, struct tr_order_s
 		err = tr_order_commit(tr, s, &order->ask, result);
 	if (s->made.id)
 		settle_pack(tr, s);
-	for (i = 0; i < BLOCKS; i++)
+	for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1))
 		give_back_fresh(tr, s, i);
 	kfree(s->header);
 	result->error = err;
@@ -552,7 +560,6 @@ static void result_begin(struct tr_order *order)
 static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 {
 	struct tr_order_state *s;
-	u32 i;
 	int err;
 
 	result_begin(order);
@@ -561,8 +568,12 @@ static struct tr_order_state *begin(struct terrace *tr, struct tr_order *order)
 	if (!err && !s)
 		err = -ENOMEM;
 	if (!err) {
-		for (i = 0; i < BLOCKS; i++)
-			s->fresh[i] = TR_NO_PLACE;
+		memset64(s->fresh, TR_NO_PLACE, BLOCKS);
+		memset64(s->place, TR_NO_PLACE, BLOCKS);
+		if (order->ask.mode == TERRACE_MOVE_RAISE)
+			memcpy(s->about, order->ask.up, sizeof(s->about));
+		else
+			memset(s->about, 0xff, sizeof(s->about));
 		s->move.number = order->ask.region;
 		s->move.from = order->ask.tier_down;
 		s->move.chunk = order->chunk;

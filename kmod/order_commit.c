@@ -234,7 +234,7 @@ u32 tr_order_nr_fresh(const struct tr_order_state *s)
 {
 	u32 i, n = 0;
 
-	for (i = 0; i < BLOCKS; i++)
+	for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1))
 		n += s->fresh[i] != TR_NO_PLACE;
 	return n;
 }
@@ -258,8 +258,9 @@ int tr_order_commit(struct terrace *tr, struct tr_order_state *s, const struct t
 		  struct terrace_result *result)
 {
 	struct tr_region *region = s->move.region;
-	u32 credits = tr_bits_count(s->into) + tr_bits_count(s->drop) + tr_order_nr_fresh(s) + 16 + 2 +
-		      2 * TERRACE_PACK_SLOTS, used = 0, fresh = tr_order_nr_fresh(s);
+	u32 fresh = tr_order_nr_fresh(s), used = 0;
+	u32 credits = tr_bits_count(s->into) + tr_bits_count(s->drop) + fresh + 16 + 2 +
+		      2 * TERRACE_PACK_SLOTS;
 	struct tr_packs *packs;
 	unsigned long flags;
 	int err;

@@ -40,11 +40,11 @@ static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_or
 	int err = 0;
 
 	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS && !err; i += n) {
+	for (i = tr_order_next(s, 0); i < BLOCKS && !err; i = tr_order_next(s, i + n)) {
 		struct tr_tier *tier;
 
 		n = 1;
-		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
+		if (s->pack[i] || s->place[i] == TR_NO_PLACE)
 			continue;
 		tier = tier_of(tr, s->place[i]);
 		if ((tier->kind == TERRACE_KIND_SLOTS) != slots)
@@ -238,13 +238,13 @@ static int read_packs(struct terrace *tr, struct tr_order_state *s, struct tr_or
 	for (k = 0; k < s->nr_refs && err != -EINTR; k++) {
 		u64 mask[TR_LEAF_WORDS] = {}, lost[TR_LEAF_WORDS] = {};
 
-		for (i = 0; i < BLOCKS; i++)
-			if (to_read(s, i) && s->pack[i] == s->ref[k].id)
+		for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1))
+			if (s->pack[i] == s->ref[k].id)
 				tr_bit_set(mask, i);
 		if (tr_bits_none(mask))
 			continue;
 		err = tr_order_read_pack(tr, s, &s->ref[k], false, area, mask, lost, result);
-		for (i = 0; i < BLOCKS; i++)
+		for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1))
 			if (tr_bit(lost, i))
 				lose(s, result, i);
 	}
@@ -530,7 +530,7 @@ int tr_order_up(struct terrace *tr, struct tr_order_state *s, const struct terra
 	int err = 0;
 
 	tr_burst_begin(&burst);
-	for (i = 0; i < BLOCKS && !err; i += got) {
+	for (i = tr_order_next(s, 0); i < BLOCKS && !err; i = tr_order_next(s, i + got)) {
 		got = 1;
 		if (!tr_bit(s->up, i))
 			continue;

@@ -15,13 +15,15 @@
 struct tr_order_state {
 	struct tr_move move;
 	unsigned int seq;		/* of the region, when the snapshot was begun */
+	u64 about[TR_LEAF_WORDS];	/* the blocks that are looked at */
 	u64 place[BLOCKS];
 	u64 pack[BLOCKS];		/* id it was live in, 0: none */
-	u64 fresh[BLOCKS];		/* place on tier_up, of blocks in up */
+	u64 fresh[BLOCKS];		/* place on tier_up or at home, of blocks in up or into alone */
 	u64 into[TR_LEAF_WORDS], up[TR_LEAF_WORDS], drop[TR_LEAF_WORDS];
 	u64 slow[TR_LEAF_WORDS];	/* pinned off the fast tiers, or dead */
 	struct tr_pack_ref ref[TERRACE_PACK_SLOTS];
 	u32 nr_refs;
+	bool dead_pack;			/* one nobody took away yet: there was no journal room, or no page since */
 	struct tr_pack made;		/* id 0: no pack was written */
 	u64 index;			/* of its run */
 	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
@@ -67,6 +69,20 @@ static inline void tr_bit_clear(u64 *map, u32 i)
 static inline u32 tr_bits_count(const u64 *map)
 {
 	return bitmap_weight((const unsigned long *)map, BLOCKS);
+}
+
+/* The next block, from @i on, that goes anywhere; BLOCKS: none. */
+static inline u32 tr_order_next(const struct tr_order_state *s, u32 i)
+{
+	u32 w = i / 64;
+	u64 word;
+
+	if (i >= BLOCKS)
+		return BLOCKS;
+	word = (s->into[w] | s->up[w]) & ~0ull << (i % 64);
+	while (!word && ++w < TR_LEAF_WORDS)
+		word = s->into[w] | s->up[w];
+	return word ? w * 64 + __ffs64(word) : BLOCKS;
 }
 
 static inline struct tr_tier *tier_of(struct terrace *tr, u64 place)
@@ -147,7 +163,7 @@ static inline bool tr_order_gave_up(const struct terrace *tr, u32 failed)
 /* Has the region still got that pack? */
 bool tr_order_has_pack(const struct tr_order_state *s, u64 id);
 
-/* Of every block: its place, and the pack it is live in. */
+/* Of every block that the order is about: its place, and the pack it is live in. */
 void tr_order_snapshot(struct tr_order_state *s);
 /* 0, or why what stays does. */
 int tr_order_clean(struct terrace *tr, struct tr_order *order);
