@@ -120,23 +120,28 @@ struct tr_order_area *tr_order_area_get(struct terrace *tr)
 	return area ?: area_new();
 }
 
-/* Kept for the next order, until tr_orders_forget(). */
+/* Kept for the next order, until a tick finds that none has used it since the one before. */
 void tr_order_area_put(struct terrace *tr, struct tr_order_area *area)
 {
 	if (!area)
 		return;
+	area->unused = false;
 	spin_lock(&tr->flight_lock);
 	list_add(&area->list, &tr->order_areas);
 	spin_unlock(&tr->flight_lock);
 }
 
-void tr_orders_forget(struct terrace *tr)
+void tr_orders_forget(struct terrace *tr, bool all)
 {
 	struct tr_order_area *area, *next;
 	LIST_HEAD(idle);
 
 	spin_lock(&tr->flight_lock);
-	list_splice_init(&tr->order_areas, &idle);
+	list_for_each_entry_safe(area, next, &tr->order_areas, list)
+		if (all || area->unused)
+			list_move(&area->list, &idle);
+		else
+			area->unused = true;
 	spin_unlock(&tr->flight_lock);
 	list_for_each_entry_safe(area, next, &idle, list)
 		area_free(area);

@@ -43,6 +43,7 @@ struct tr_order_state {
 /* Memory for one order at a time. */
 struct tr_order_area {
 	struct list_head list;
+	bool unused;			/* since the last tick */
 	struct tr_pack_build build;
 	struct tr_codec *codec;
 	void *data;			/* a region, by block */

@@ -311,7 +311,7 @@ void tr_give_way(void);
 /* Gives back the memory that moves, orders and readers of packs keep for the next ones. */
 void tr_unpackers_forget(struct terrace *tr);
 void tr_moves_forget(struct terrace *tr);
-void tr_orders_forget(struct terrace *tr);
+void tr_orders_forget(struct terrace *tr, bool all);	/* or what no order has used since the last time */
 
 /* Limits of orders in flight (order_flight.c). */
 void tr_flight_init(struct terrace *tr);

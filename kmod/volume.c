@@ -33,7 +33,7 @@ static void tick_fn(struct work_struct *work)
 	tr_regions_age(tr);
 	tr_summary_tick(tr);
 	tr_moves_forget(tr);
-	tr_orders_forget(tr);
+	tr_orders_forget(tr, false);
 	tr_unpackers_forget(tr);
 	tr_stretches_forget(tr);
 	tr_arrays_trim();
@@ -334,7 +334,7 @@ static void free_volume(struct terrace *tr)
 		tr_space_exit(tr, &tr->tier[t]);
 	tr_ranges_exit(tr);
 	tr_moves_forget(tr);
-	tr_orders_forget(tr);
+	tr_orders_forget(tr, true);
 	free_percpu(tr->stats);
 	free_percpu(tr->streams);
 	free_percpu(tr->read_streams);
