@@ -109,6 +109,7 @@ static void tick(struct service *s)
 		looked_ns = now;
 	}
 	drivers_tick(s);
+	socket_tick(s);
 	s->ticks++;
 	if (sd_watchdog_enabled(0, NULL) > 0)
 		sd_notify(0, "WATCHDOG=1");
@@ -150,7 +151,7 @@ static void hear_then(struct service *s)
 	hear_now(s);
 }
 
-static int watch(struct service *s, int fd)
+int service_watch(struct service *s, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
@@ -172,14 +173,14 @@ static int open_descriptors(struct service *s)
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->soon = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	err = s->epoll < 0 ? -errno : watch(s, s->timer);
+	err = s->epoll < 0 ? -errno : service_watch(s, s->timer);
 	if (!err)
-		err = watch(s, s->soon);
+		err = service_watch(s, s->soon);
 	if (!err)
-		err = watch(s, s->signals);
+		err = service_watch(s, s->signals);
 	s->listener = socket_open(s->config.socket);
 	if (!err && s->listener >= 0)
-		err = watch(s, s->listener);
+		err = service_watch(s, s->listener);
 	return err;
 }
 
@@ -197,10 +198,10 @@ static void serve(struct service *s)
 			else if (event[i].data.fd == s->signals)
 				hear_signal(s);
 			else if (event[i].data.fd == s->listener)
-				socket_answer(s, s->listener);
+				socket_accept(s);
 			else if (event[i].data.fd == s->soon)
 				hear_then(s);
-			else
+			else if (!socket_hear(s, event[i].data.fd))
 				hear_soon(s, event[i].data.fd);
 		}
 		if (s->config.tick_ms != tick_ms) {
@@ -231,7 +232,7 @@ int service_run(struct service *s)
 	serve(s);
 	sd_notify(0, "STOPPING=1");
 	drivers_stop(s);
-	socket_close(s->listener, s->config.socket);
+	socket_close(s);
 	log_line(LOG_LEVEL_NOTICE, NULL, "stopped");
 	free(s->driver);
 	return 0;

@@ -48,6 +48,14 @@ struct refusal {
 	uint64_t at_ns;
 };
 
+#define SERVICE_CLIENTS	8
+
+/* Who has connected to the socket, and has not asked yet. */
+struct client {
+	int fd;
+	uint64_t since_ns;		/* 0: a free place */
+};
+
 struct service {
 	struct config config;
 	const char *config_path;
@@ -59,6 +67,7 @@ struct service {
 	uint32_t nr_drivers;
 	struct refusal refused[CONFIG_MAX_VOLUMES];
 	int epoll, timer, soon, signals, listener;
+	struct client client[SERVICE_CLIENTS];
 	bool hears;			/* `soon` is set */
 	uint64_t hears_next_ns;		/* not before that */
 	uint64_t started_ns, ticks, cpu_started_ns;
@@ -74,6 +83,8 @@ int service_run(struct service *s);
 /* --- between its files -------------------------------------------------------------- */
 
 uint64_t service_now_ns(void);
+/* Until it is closed. */
+int service_watch(struct service *s, int fd);
 
 void drivers_look(struct service *s);
 void drivers_tick(struct service *s);
@@ -87,8 +98,11 @@ void driver_config(const struct service *s, const char *name, const char *direct
 
 /* A listening socket, 0600, or -errno after a message. */
 int socket_open(const char *path);
-void socket_answer(struct service *s, int listener);
-void socket_close(int listener, const char *path);
+void socket_accept(struct service *s);
+/* Answers, if it is a client's; false: it is not. */
+bool socket_hear(struct service *s, int fd);
+void socket_tick(struct service *s);
+void socket_close(struct service *s);
 
 struct json_object *status_json(struct service *s);
 /* @what: "", "VOLUME", or "VOLUME BLOCK" for the heat of one as well. */

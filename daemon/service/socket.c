@@ -6,8 +6,9 @@
  *	explain [VOLUME]	the last decisions, newest first
  *	config			every key with its value
  *
- * A client that is slow, silent or sends rubbish costs at most a short wait: requests fit into one
- * read, and what it does not take at once is dropped with the connection after that.
+ * A client that is silent is not waited for: it has some seconds to send its line, while
+ * everything else goes on. Requests fit into one read, and what it does not take at once of the answer is
+ * dropped with the connection after a short wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +21,8 @@
 
 #include "service/service.h"
 
-#define CLIENT_MS	200	/* to send the line, and again to take the answer */
+#define ANSWER_MS	200		/* to take it */
+#define CLIENT_NS	5000000000ull	/* to send the line */
 
 int socket_open(const char *path)
 {
@@ -75,18 +77,18 @@ static struct json_object *answer_to(struct service *s, char *line)
 	return error_json("unknown request; there are: status, explain [VOLUME [BLOCK]], config");
 }
 
-static bool ready(int fd, short events)
+static bool takes_more(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = events };
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
-	return poll(&p, 1, CLIENT_MS) == 1 && p.revents & events;
+	return poll(&p, 1, ANSWER_MS) == 1 && p.revents & POLLOUT;
 }
 
 static void send_all(int fd, const char *text)
 {
 	size_t left = strlen(text);
 
-	while (left && ready(fd, POLLOUT)) {
+	while (left && takes_more(fd)) {
 		ssize_t n = send(fd, text, left, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n <= 0)
@@ -96,31 +98,89 @@ static void send_all(int fd, const char *text)
 	}
 }
 
-void socket_answer(struct service *s, int listener)
+static void let_go(struct client *client)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	char line[256];
-	ssize_t n;
+	close(client->fd);
+	client->since_ns = 0;
+}
+
+/* A free place, or that of whoever has been silent longest. */
+static struct client *place_for_client(struct service *s)
+{
+	struct client *place = &s->client[0];
+
+	for (size_t i = 1; i < SERVICE_CLIENTS; i++)
+		if (s->client[i].since_ns < place->since_ns)
+			place = &s->client[i];
+	if (place->since_ns)
+		let_go(place);
+	return place;
+}
+
+void socket_accept(struct service *s)
+{
+	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return;
-	if (ready(fd, POLLIN) && (n = recv(fd, line, sizeof(line) - 1, 0)) > 0) {
-		struct json_object *o;
-
-		line[n] = 0;
-		o = answer_to(s, line);
-		send_all(fd, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
-						 JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
-		send_all(fd, "\n");
-		json_object_put(o);
-	}
-	close(fd);
+	if (service_watch(s, fd))
+		close(fd);
+	else
+		*place_for_client(s) = (struct client){ .fd = fd, .since_ns = service_now_ns() };
 }
 
-void socket_close(int listener, const char *path)
+static void answer(struct service *s, int fd, char *line)
 {
-	if (listener < 0)
+	struct json_object *o = answer_to(s, line);
+
+	send_all(fd, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
+					 JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+	send_all(fd, "\n");
+	json_object_put(o);
+}
+
+static void hear_client(struct service *s, struct client *client)
+{
+	char line[256];
+	const ssize_t n = recv(client->fd, line, sizeof(line) - 1, 0);
+
+	/* An event of the one before with this descriptor. */
+	if (n < 0 && errno == EAGAIN)
 		return;
-	close(listener);
-	unlink(path);
+	if (n > 0) {
+		line[n] = 0;
+		answer(s, client->fd, line);
+	}
+	let_go(client);
+}
+
+bool socket_hear(struct service *s, int fd)
+{
+	for (size_t i = 0; i < SERVICE_CLIENTS; i++) {
+		if (!s->client[i].since_ns || s->client[i].fd != fd)
+			continue;
+		hear_client(s, &s->client[i]);
+		return true;
+	}
+	return false;
+}
+
+void socket_tick(struct service *s)
+{
+	const uint64_t now = service_now_ns();
+
+	for (size_t i = 0; i < SERVICE_CLIENTS; i++)
+		if (s->client[i].since_ns && now - s->client[i].since_ns > CLIENT_NS)
+			let_go(&s->client[i]);
+}
+
+void socket_close(struct service *s)
+{
+	for (size_t i = 0; i < SERVICE_CLIENTS; i++)
+		if (s->client[i].since_ns)
+			let_go(&s->client[i]);
+	if (s->listener < 0)
+		return;
+	close(s->listener);
+	unlink(s->config.socket);
 }

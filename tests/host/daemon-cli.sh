@@ -57,7 +57,7 @@ expect 1 "is the daemon running" "$daemon" --config "$conf" --status
 pid=$!
 until_ "an answer" "$daemon" --config "$conf" --status
 python3 - "$run/socket" <<-'EOF'
-	import json, socket, sys
+	import json, socket, sys, time
 	def ask(line):
 	    s = socket.socket(socket.AF_UNIX)
 	    s.connect(sys.argv[1])
@@ -73,6 +73,20 @@ python3 - "$run/socket" <<-'EOF'
 	assert 'unknown request' in ask(b'\xff rubbish\n')['error']
 	ask(None)	# connects, says nothing, goes away
 	assert ask(b'status\n')['volumes'] == []
+	# Who is slow is not sent away, and holds up nobody.
+	slow = [socket.socket(socket.AF_UNIX) for _ in range(12)]
+	for s in slow:
+	    s.connect(sys.argv[1])
+	began = time.monotonic()
+	assert ask(b'status\n')['volumes'] == []
+	took = time.monotonic() - began
+	assert took < 1, f'{took} s behind those that say nothing'
+	time.sleep(1)
+	slow[-1].send(b'status\n')
+	assert json.loads(b''.join(iter(lambda: slow[-1].recv(65536), b'')))['volumes'] == []
+	# But who has never anything to say is.
+	slow[-2].settimeout(20)
+	assert slow[-2].recv(1) == b''
 EOF
 check_eq "mode of the socket" "$(stat -c %a "$run/socket")" 600
 
