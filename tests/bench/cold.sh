@@ -14,20 +14,13 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
+. "$TERRACE_TREE/tests/bench/profile.bash"
 
 READS=${READS:-2000}
 DEEP_READS=${DEEP_READS:-10000}
 REGIONS=40
 PATH=$TERRACE_TREE/build:$TERRACE_TREE/build/bench:$PATH in_ram fio orders hits around
 
-# functions COUNTED FILE: instructions of each, per 1000 reads, when each I/O of the plugin's was so many
-functions() {
-	[ -s "$OUT/profile" ] || die "the plugin counted nothing: is the machine run with --plugin?"
-	# both begin with addresses of one length: a code's line sorts behind its function's
-	{ sed -E 's/^([0-9a-f]{16}) [a-zA-Z] (\S+)\s*(\S*)$/\1 - \2\3/' /dev/shm/symbols; cat "$OUT/profile"; } | LC_ALL=C sort -s -k1,1 |
-		awk -v counted="$1" '$2 == "-" { name = $3; next } { sum[substr($1, 1, 1) < "8" ? "program" : name] += $2 }
-			END { for (f in sum) printf "%s %.0f\n", f, sum[f] / counted }' > "$2"
-}
 # profile DEVICE FILE: of pread(), one after the other
 profile() {
 	from_ram hits "$1" read 4096 $((REGIONS * 1024)) 500 1		# first use of the code
