@@ -450,14 +450,18 @@ int tr_discards_relog(struct terrace *tr)
 			.old = range->seq,
 		};
 
-		if (!to_relog(range, last) || WARN_ON_ONCE(!left))
+		if (!to_relog(range, last))
 			continue;
+		if (WARN_ON_ONCE(!left)) {
+			err = -ENOSPC;		/* the tail must not pass its record */
+			break;
+		}
 		tr_journal_append(tr, &record);
 		left--;
 	}
 	spin_unlock(&tr->discard_lock);
 	tr_journal_unreserve(tr, left);
-	return 0;
+	return err;
 }
 
 bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq)
@@ -479,17 +483,18 @@ bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq)
 	return found;
 }
 
-void tr_discard_close(struct terrace *tr, u64 seq)
+/*
+ * A number may have several ranges: leave_open() takes one out of another, and recovery finds
+ * what was written again beside it. One that reaches beyond what was emptied stays.
+ */
+void tr_discard_close(struct terrace *tr, u64 first, u64 end, u64 seq)
 {
-	struct open_range *range;
+	struct open_range *range, *next;
 
 	spin_lock(&tr->discard_lock);
-	list_for_each_entry(range, &tr->discards, list) {
-		if (range->seq != seq)
-			continue;
-		drop_range__f(tr, range);
-		break;
-	}
+	list_for_each_entry_safe(range, next, &tr->discards, list)
+		if (range->seq == seq && range->first >= first && range->end <= end)
+			drop_range__f(tr, range);
 	spin_unlock(&tr->discard_lock);
 }
 

@@ -286,7 +286,7 @@ int tr_settle_discards(struct terrace *tr, u64 generation)
 		for (mutex = 0; mutex < TR_LOAD_MUTEXES && !err; mutex++)
 			err = settle_range(tr, first, end, seq, mutex, generation);
 		if (!err)
-			tr_discard_close(tr, seq);
+			tr_discard_close(tr, first, end, seq);
 	}
 	return err;
 }

@@ -409,7 +409,7 @@ void tr_discard_add(struct terrace *tr, u64 first, u64 end, u64 seq);
  */
 int tr_discards_relog(struct terrace *tr);
 bool tr_discard_closing(struct terrace *tr, u64 *first, u64 *end, u64 *seq);
-void tr_discard_close(struct terrace *tr, u64 seq);
+void tr_discard_close(struct terrace *tr, u64 first, u64 end, u64 seq);
 void tr_discards_kick(struct terrace *tr);	/* go on emptying */
 void tr_discard_work(struct terrace *tr);	/* queues discard_work */
 /* No region is left that may yet be emptied; under discard_lock. */
