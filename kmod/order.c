@@ -126,15 +126,13 @@ static void snapshot_packs__f(struct tr_order_state *s)
 
 	lockdep_assert_held(&region->lock);
 	s->nr_refs = packs ? packs->nr : 0;
-	for (k = 0; k < s->nr_refs; k++) {
+	for (k = 0; k < s->nr_refs; k++)
 		s->ref[k] = (struct tr_pack_ref){
 			.id = packs->pack[k].id, .region = region->number,
 			.place = packs->pack[k].place, .index_place = packs->pack[k].index_place,
 			.header_crc = packs->pack[k].header_crc, .blocks = packs->pack[k].blocks,
 			.index_blocks = packs->pack[k].index_blocks,
 		};
-		s->dead_pack |= !tr_pack_live(&packs->pack[k]);
-	}
 }
 
 static void snapshot_blocks__f(struct tr_order_state *s, u32 w)
@@ -428,14 +426,22 @@ static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 		tr_space_put(tr, &tr->tier[0], tr_place_index(s->index_place), s->header_blocks);
 }
 
-/* A dead pack, or one with a copy of its index on a tier that is to be left. */
+/* A pack nobody took away yet: there was no journal room, or no page since; or its last block has
+ * been written during the snapshot. Or one with a copy of its index on a tier that is to be left.
+ */
 static bool has_dead_pack(const struct tr_order_state *s)
 {
-	bool has = s->dead_pack;
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs;
+	unsigned long flags;
+	bool has = false;
 	u32 k;
 
-	for (k = 0; k < s->nr_refs; k++)
-		has |= tr_avoids(s, s->ref[k].index_place);
+	spin_lock_irqsave(&region->lock, flags);
+	packs = tr_region_packs(region);
+	for (k = 0; packs && k < packs->nr; k++)
+		has |= !tr_pack_live(&packs->pack[k]) || tr_avoids(s, packs->pack[k].index_place);
+	spin_unlock_irqrestore(&region->lock, flags);
 	return has;
 }
 

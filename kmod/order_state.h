@@ -23,7 +23,6 @@ struct tr_order_state {
 	u64 slow[TR_LEAF_WORDS];	/* pinned off the fast tiers, or dead */
 	struct tr_pack_ref ref[TERRACE_PACK_SLOTS];
 	u32 nr_refs;
-	bool dead_pack;			/* one nobody took away yet: there was no journal room, or no page since */
 	struct tr_pack made;		/* id 0: no pack was written */
 	u64 index;			/* of its run */
 	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
