@@ -98,10 +98,36 @@ static void send_all(int fd, const char *text)
 	}
 }
 
+static void answer(struct service *s, int fd, char *line)
+{
+	struct json_object *o = answer_to(s, line);
+
+	send_all(fd, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
+					 JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+	send_all(fd, "\n");
+	json_object_put(o);
+}
+
 static void let_go(struct client *client)
 {
 	close(client->fd);
 	client->since_ns = 0;
+}
+
+/* Answers, if it has asked by now; @last: or lets it go. */
+static void hear_client(struct service *s, struct client *client, bool last)
+{
+	char line[256];
+	const ssize_t n = recv(client->fd, line, sizeof(line) - 1, 0);
+
+	/* Or the event was for the one before, with this descriptor. */
+	if (n < 0 && errno == EAGAIN && !last)
+		return;
+	if (n > 0) {
+		line[n] = 0;
+		answer(s, client->fd, line);
+	}
+	let_go(client);
 }
 
 /* A free place, or that of whoever has been silent longest. */
@@ -113,7 +139,7 @@ static struct client *place_for_client(struct service *s)
 		if (s->client[i].since_ns < place->since_ns)
 			place = &s->client[i];
 	if (place->since_ns)
-		let_go(place);
+		hear_client(s, place, true);
 	return place;
 }
 
@@ -129,37 +155,12 @@ void socket_accept(struct service *s)
 		*place_for_client(s) = (struct client){ .fd = fd, .since_ns = service_now_ns() };
 }
 
-static void answer(struct service *s, int fd, char *line)
-{
-	struct json_object *o = answer_to(s, line);
-
-	send_all(fd, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
-					 JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
-	send_all(fd, "\n");
-	json_object_put(o);
-}
-
-static void hear_client(struct service *s, struct client *client)
-{
-	char line[256];
-	const ssize_t n = recv(client->fd, line, sizeof(line) - 1, 0);
-
-	/* An event of the one before with this descriptor. */
-	if (n < 0 && errno == EAGAIN)
-		return;
-	if (n > 0) {
-		line[n] = 0;
-		answer(s, client->fd, line);
-	}
-	let_go(client);
-}
-
 bool socket_hear(struct service *s, int fd)
 {
 	for (size_t i = 0; i < SERVICE_CLIENTS; i++) {
 		if (!s->client[i].since_ns || s->client[i].fd != fd)
 			continue;
-		hear_client(s, &s->client[i]);
+		hear_client(s, &s->client[i], false);
 		return true;
 	}
 	return false;
@@ -171,7 +172,7 @@ void socket_tick(struct service *s)
 
 	for (size_t i = 0; i < SERVICE_CLIENTS; i++)
 		if (s->client[i].since_ns && now - s->client[i].since_ns > CLIENT_NS)
-			let_go(&s->client[i]);
+			hear_client(s, &s->client[i], true);
 }
 
 void socket_close(struct service *s)
