@@ -453,7 +453,7 @@ int tr_discards_relog(struct terrace *tr)
 		if (!to_relog(range, last))
 			continue;
 		if (WARN_ON_ONCE(!left)) {
-			err = -ENOSPC;		/* the tail must not pass its record */
+			err = -EUCLEAN;		/* the tail must not pass its record */
 			break;
 		}
 		tr_journal_append(tr, &record);
