@@ -253,6 +253,7 @@ check: setup
 	$(Q)tests/run all
 #: make check-long    the same plus tests marked long
 check-long: setup
+	$(Q)scripts/setup --demo
 	$(Q)scripts/setup --kernel $(OTHER) || echo "make check-long: without the other kernel its build is skipped"
 	$(Q)$(MAKE) all unit drive-tools oracle
 	$(Q)tests/run --long all
@@ -265,11 +266,14 @@ check-debug: setup
 	$(Q)tests/run -k debug vm crash $(DEBUG_TOO)
 #: make check-kernels the other kernel line, OTHER=6.12: builds without a warning, and the tests of the machines on it
 OTHER	?= 6.12
+OTHER_TOO := vm/bpf-rocksdb vm/bpf-leveldb vm/bpf-lives vm/bpf-logs
 check-kernels: setup
 	$(Q)scripts/setup --kernel $(OTHER)
 	$(Q)$(MAKE) all drive-tools oracle
 	$(Q)OTHER=$(OTHER) tests/run host/kernel-builds
+	$(Q)scripts/setup --demo
 	$(Q)tests/run -k $(OTHER) vm crash fuzz
+	$(Q)tests/run -k $(OTHER) --long $(OTHER_TOO)
 #: make check-seeded  defects put into the product, each to be caught by a test: two hours
 check-seeded: setup
 	$(Q)tests/seeded/run
