@@ -455,7 +455,13 @@ void tr_volume_quiesce(struct terrace *tr)
 		tr_checkpoint(tr, true);
 	}
 	tr_checkpoint_hold(tr);
-	/* Its commits free places, which may trim homes, and have full shelves closed: nobody
+	/* A checkpoint that failed before, for want of a page, takes the same tail again and may
+	 * have committed nothing; one that fails now has written discards to the journal once
+	 * more. A stop would lose what is open, a suspended volume would write it later.
+	 */
+	if (tr_writable(tr))
+		tr_commit(tr);
+	/* Commits free places, which may trim homes, and have full shelves closed: nobody
 	 * writes to the drives after this. In the order in which one queues the next.
 	 */
 	flush_work(&tr->journal.commit_work);
