@@ -50,14 +50,14 @@ static bool beside(u64 generation, u64 has)
 }
 
 /* What is to be copied, and of which generation. false: nothing. */
-static bool lazy_begin(struct terrace *tr, struct tr_super *super)
+static bool lazy_begin(struct terrace *tr, struct tr_super *super, bool force)
 {
 	struct tr_metaspace *space = &tr->pages->space;
 	bool some;
 
 	mutex_lock(&tr->pages_mutex);
 	*super = tr->super;
-	some = beside(super->generation, tr->pages->lazy_super.generation);
+	some = force || beside(super->generation, tr->pages->lazy_super.generation);
 	if (some)
 		bitmap_copy(space->lazy_next, space->base, space->blocks);
 	mutex_unlock(&tr->pages_mutex);
@@ -170,7 +170,7 @@ static int lazy_copy(struct terrace *tr, bool clean)
 	int err = super && buf ? 0 : -ENOMEM;
 
 	lockdep_assert_held(&tr->pages->lazy_mutex);
-	if (err || !lazy_begin(tr, super))
+	if (err || !lazy_begin(tr, super, clean))	/* a clean stop's must be its last one */
 		goto out;
 	clean &= !!(super->flags & TERRACE_SUPER_CLEAN);
 	if (!clean)
@@ -221,11 +221,9 @@ int tr_lazy_sync(struct terrace *tr)
 	if (!tr_meta_live(tr, TR_COPY_LAZY) || !(tr->super.flags & TERRACE_SUPER_CLEAN))
 		return 0;
 	mutex_lock(&m->lazy_mutex);
-	if (!m->lazy_clean || m->lazy_super.generation != tr->super.generation) {
-		/* Also when the worker has just copied this generation. */
-		m->lazy_super.generation = 0;
+	/* Also when the worker has just copied this generation. */
+	if (!m->lazy_clean || m->lazy_super.generation != tr->super.generation)
 		err = lazy_copy(tr, true);
-	}
 	mutex_unlock(&m->lazy_mutex);
 	return err == -ENOMEM ? err : 0;	/* a mirror that failed stops nothing */
 }
