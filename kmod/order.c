@@ -426,25 +426,6 @@ static void settle_pack(struct terrace *tr, struct tr_order_state *s)
 		tr_space_put(tr, &tr->tier[0], tr_place_index(s->index_place), s->header_blocks);
 }
 
-/* A pack nobody took away yet: there was no journal room, or no page since; or its last block has
- * been written during the snapshot. Or one with a copy of its index on a tier that is to be left.
- */
-static bool has_dead_pack(const struct tr_order_state *s)
-{
-	struct tr_region *region = s->move.region;
-	struct tr_packs *packs;
-	unsigned long flags;
-	bool has = false;
-	u32 k;
-
-	spin_lock_irqsave(&region->lock, flags);
-	packs = tr_region_packs(region);
-	for (k = 0; packs && k < packs->nr; k++)
-		has |= !tr_pack_live(&packs->pack[k]) || tr_avoids(s, packs->pack[k].index_place);
-	spin_unlock_irqrestore(&region->lock, flags);
-	return has;
-}
-
 /* The tiers that it will read and write. */
 static u32 tiers_of(const struct tr_order_state *s, const struct terrace_move *ask)
 {
@@ -510,7 +491,7 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	classify(tr, s, ask);
 	if (tr_bits_none(s->into) && tr_bits_none(s->up) && tr_bits_none(s->drop))
 		return s->refused ? -ENOSPC :
-		       has_dead_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
+		       tr_order_drops_pack(s) ? 0 : -ENOENT;	/* the commit drops it */
 	/* So many only where packs are damaged: what cannot be read stays in them. */
 	if (!tr_bits_none(s->into) && !s->home && tr_order_live_packs(s) == TERRACE_PACK_SLOTS)
 		return -EIO;

@@ -141,6 +141,22 @@ bool tr_order_has_pack(const struct tr_order_state *s, u64 id)
 	return has;
 }
 
+bool tr_order_drops_pack(const struct tr_order_state *s)
+{
+	struct tr_region *region = s->move.region;
+	struct tr_packs *packs;
+	unsigned long flags;
+	bool drops = false;
+	u32 k;
+
+	spin_lock_irqsave(&region->lock, flags);
+	packs = tr_region_packs(region);
+	for (k = 0; packs && k < packs->nr; k++)
+		drops |= !tr_pack_live(&packs->pack[k]) || tr_avoids(s, packs->pack[k].index_place);
+	spin_unlock_irqrestore(&region->lock, flags);
+	return drops;
+}
+
 /* The pack does not give block @i: a clean slot has the same value. It stays there, or the
  * block leaves the pack as well, while the region is MOVING. The other way is rescue.c.
  */

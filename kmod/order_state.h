@@ -162,6 +162,10 @@ static inline bool tr_order_gave_up(const struct terrace *tr, u32 failed)
 
 /* Has the region still got that pack? */
 bool tr_order_has_pack(const struct tr_order_state *s, u64 id);
+/* A pack nobody took away yet: there was no journal room, or no page since; or its last block was
+ * written during the snapshot. Or one with a copy of its index on a tier that is to be left.
+ */
+bool tr_order_drops_pack(const struct tr_order_state *s);
 
 /* Of every block that the order is about: its place, and the pack it is live in. */
 void tr_order_snapshot(struct tr_order_state *s);
