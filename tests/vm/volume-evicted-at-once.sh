@@ -5,10 +5,9 @@
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
-
 SECONDS_EACH=${SECONDS_EACH:-20}
-PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup python3
-messages() { from_ram python3 "$TERRACE_TREE/tests/vm/messages.py" "$VOL" "$SECONDS_EACH" "$1"; }
+. "$TERRACE_TREE/tests/vm/at_once.bash"
+
 discards() { awk '{ print $12 }' "/sys/block/$(basename "$(readlink -f /dev/ram/csd)")/stat"; }
 
 # A sweep of free homes has the bitmap of each of sixteen chunks read, and goes on with it.
@@ -35,15 +34,7 @@ VOL_DRIVES=(/dev/ram/fast /dev/ram/csd /dev/ram/hdd)
 vol_format --size 512M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
 vol_up commit_ms=100
 oracle_new
-echo 0 > /dev/shm/rounds
-(
-	trap 'exit 0' TERM
-	for ((round = 1; ; round++)); do
-		from_ram orders /dev/terrace/vol random 20 $round 8 tier_down=2 shelves=6 > /dev/shm/orders 2>&1 || break
-		echo $round > /dev/shm/rounds
-	done
-) &
-orders=$!
+orders_begin
 jobs=()
 for message in evict evict_indexes checkpoint; do
 	messages $message > "/dev/shm/$message" &
@@ -55,8 +46,7 @@ for ((step = 0; SECONDS < begun + SECONDS_EACH; step++)); do
 	oracle_clean --touched --sample 16
 done
 wait "${jobs[@]}"
-kill $orders || { cat /dev/shm/orders; die "an order failed"; }
-wait $orders
+orders_end
 oracle_clean
 read -r evictions < /dev/shm/evict
 read -r rounds < /dev/shm/rounds

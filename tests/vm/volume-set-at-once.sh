@@ -1,14 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every tunable from one end to the other, thousands of times a second, all figures read and every message given, while there are writes, discards and orders.
+# Every tunable from one end to the other, a thousand times a second, all figures read and every message that needs no new table, while there are writes, discards and orders.
 # vm: mode=functional memory=1G cpus=2 timeout=180 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
-
 SECONDS_EACH=${SECONDS_EACH:-30}
-PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup python3
-messages() { from_ram python3 "$TERRACE_TREE/tests/vm/messages.py" "$VOL" "$SECONDS_EACH" "$@"; }
+. "$TERRACE_TREE/tests/vm/at_once.bash"
 
 mkram fast 48
 mkram csd 256
@@ -33,15 +31,7 @@ while IFS="|" read -r name least most usual; do
 done <<< "$tunables"
 check_eq "tunables, three settings for each" ${#sets[@]} $((3 * $(grep -c '\[TR_TUNE_.*{ "' "$TERRACE_TREE/kmod/tune.c")))
 
-echo 0 > /dev/shm/rounds
-(
-	trap 'exit 0' TERM
-	for ((round = 1; ; round++)); do
-		from_ram orders /dev/terrace/vol random 20 $round 8 tier_down=2 shelves=6 > /dev/shm/orders 2>&1 || break
-		echo $round > /dev/shm/rounds
-	done
-) &
-orders=$!
+orders_begin
 (
 	trap 'exit 0' TERM
 	for ((n = 1; ; n++)); do
@@ -61,9 +51,9 @@ for ((step = 0; SECONDS < begun + SECONDS_EACH; step++)); do
 	oracle_clean --touched --sample 16
 done
 for job in "${jobs[@]}"; do wait "$job" || die "a message was refused"; done
-kill $orders || { cat /dev/shm/orders; die "an order failed"; }
+orders_end
 kill $looks
-wait $orders $looks
+wait $looks
 oracle_clean
 read -r sets < /dev/shm/sets
 read -r others < /dev/shm/others
