@@ -78,7 +78,7 @@ void sampler_measure(const void *blocks, struct port_gain *out)
 
 /*
  * All from the first to the last: each mark makes all of the volume's ranges anew, and with eight samples under way
- * to mark block by block took more than to read and compress them (a twentieth of the CPU of a busy machine). What
+ * to mark block by block took more than to read and compress them. What
  * others read in between, for some milliseconds, heats nothing. The marks are those of this descriptor alone.
  */
 static void mark(const struct sampler *s, const struct slot *slot, uint32_t what)

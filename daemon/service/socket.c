@@ -120,7 +120,7 @@ static void hear_client(struct service *s, struct client *client, bool last)
 	char line[256];
 	const ssize_t n = recv(client->fd, line, sizeof(line) - 1, 0);
 
-	/* Or the event was for the one before, with this descriptor. */
+	/* Nothing yet: the event was for an earlier client, that had this descriptor. */
 	if (n < 0 && errno == EAGAIN && !last)
 		return;
 	if (n > 0) {
