@@ -69,6 +69,10 @@ vol_format
 vol_up stream_kb=0
 dd if=/dev/urandom of="$VOL" bs=1M count=64 oflag=direct status=none
 from_ram orders /dev/terrace/vol move 0 append tier_down=1 codec=lz4 > /dev/null
+# regions 4 and 5 in clusters of 4 and 16 blocks, of which each is decoded as a whole
+{ yes terrace || true; } | dd of="$VOL" bs=1M seek=16 count=8 iflag=fullblock oflag=direct conv=notrunc status=none
+from_ram orders /dev/terrace/vol move 4 append tier_down=1 codec=lz4 shift=2 > /dev/null
+from_ram orders /dev/terrace/vol move 5 append tier_down=1 codec=lz4 shift=4 > /dev/null
 
 # ---- each access once, with its tier; repeats are counted ----
 config 50 auto
@@ -89,9 +93,21 @@ check_eq "heat_sample" "$(cat /sys/fs/terrace/*/tune/heat_sample)" 1
 read -r fast slow <<< "$(answers && sed -n 's/^ *"reads_told": *\([0-9]*\),/\1/p' $STATUS | paste -sd' ')"
 # a read whose blocks lie apart is told in parts
 [[ $fast -ge 316 && $slow = 50 ]] || die "reads told: $fast fast and $slow slow, wanted 316 and 50"
+# of a cluster the block that is read gets heat, those that are decoded with it none
+heat_of() { terracectl explain --socket /dev/shm/socket --json vol "$1" | json "'%s %d' % (lambda h: (h['hot'], h['hot_blocks_of_region']))(o['heat'])"; }	# of a block, and how many of its region are hot
+for clusters in "4096 4" "5120 16"; do
+	read -r region size <<< "$clusters"
+	for ((round = 0; round < 6; round++)); do
+		from=$(number accesses)
+		for ((block = region + size - 1; block < region + 1024; block += 64)); do dd if="$VOL" of=/dev/null bs=4k skip=$block count=1 iflag=direct status=none; done
+		until_ "16 reads in clusters of $size" is accesses $((from + 16))
+	done
+	check_eq "heat of a block that was read, in a cluster of $size" "$(heat_of $((region + size - 1)))" "True 16"
+	check_eq "heat of its neighbour" "$(heat_of $((region + size - 2)))" "False 16"
+done
 rand_read 64M 4M
 until_ "latencies of both drives" timed_both
-pass "accesses and tiers"
+pass "accesses and tiers, no heat beside them"
 
 # ---- how long it took, each drive by itself ----
 # took TIER read_us|write_us: "LONG ALL", of which so many two milliseconds or more
