@@ -79,14 +79,19 @@ static void a_flat_hill_leaves_it_near_the_start(void **state)
 	}
 }
 
-static double value_after(const struct climb_tunables *t, int periods)
+static double value_towards(double top, const struct climb_tunables *t, int periods)
 {
 	struct climb c;
 
 	assert_int_equal(climb_init(&c, t, 0.5), 0);
 	for (int i = 0; i < periods; i++)
-		climb_step(&c, t, hill(c.value, 0.9) * 0.5);
+		climb_step(&c, t, hill(c.value, top) * 0.5);
 	return c.value;
+}
+
+static double value_after(const struct climb_tunables *t, int periods)
+{
+	return value_towards(0.9, t, periods);
 }
 
 static void each_tunable_changes_the_outcome(void **state)
@@ -110,6 +115,9 @@ static void each_tunable_changes_the_outcome(void **state)
 	t.quiet_periods = 1;		/* ... and the third starts a fresh search */
 	assert_near(value_after(&t, 3), 0.4, 1e-9);
 	tunable_defaults(&climb_tunable_table, &t);
+	assert_near(value_towards(0.1, &t, 3), 0.4, 1e-9);	/* 0.6 is worse, 0.45 is better */
+	t.min = 0.42;			/* the wall comes before 0.4: back up from 0.45 */
+	assert_near(value_towards(0.1, &t, 3), 0.5, 1e-9);
 	t.min = 0.6;
 	assert_int_equal(climb_init(&c, &t, 0.5), -EINVAL);
 	t.min = 0.95;

@@ -544,6 +544,35 @@ static struct ralt_stats store_with(const char *name, double value, int *wrong)
 	return st;
 }
 
+/*
+ * 3000 blocks: all of them are in a sample of 4096, one in 64 in one of 64 (47 of them, 7 give or take).  So are they when
+ * they are counted anew after opening.
+ */
+static void sizes_are_found_from_so_many_samples(void **state)
+{
+	static const uint32_t samples[2] = { 4096, 64 };
+
+	(void)state;
+	for (int few = 0; few < 2; few++) {
+		struct bench b;
+
+		small(&b);
+		b.config.tunables.samples = samples[few];
+		bench_open(&b);
+		for (uint64_t i = 0; i < 3000; i++)
+			touch(&b, i * 7);
+		for (int again = 0; again < 2; again++) {
+			assert_int_equal(b.r->sample.shift, few ? 6 : 0);
+			assert_true(b.r->sample.count <= samples[few]);
+			assert_near(sample_census(&b.r->sample, &b.r->judge, NULL).tracked, 3000, few ? 1350 : 0);
+			assert_int_equal(ralt_close(b.r), 0);
+			bench_open(&b);
+			finish_work(&b);
+		}
+		bench_exit(&b);
+	}
+}
+
 /* Those of the files; those of the hot set are in ralt_tune.c. */
 static void each_tunable_of_the_files_changes_the_outcome(void **state)
 {
@@ -571,6 +600,26 @@ static int copy_one(void *ctx, const struct ralt_heat *h)
 {
 	*(struct ralt_heat *)ctx = *h;
 	return 0;
+}
+
+/* Three ticks of 200 accesses later one access is worth 0.5^3, or 0.999^3. */
+static void a_score_decays_by_alpha_with_each_tick(void **state)
+{
+	(void)state;
+	for (int half = 0; half < 2; half++) {
+		struct ralt_heat heat = { 0 };
+		struct bench b;
+
+		small(&b);
+		b.config.tunables.alpha = half ? 0.5 : 0.999;
+		bench_open(&b);
+		touch(&b, 7);
+		for (uint64_t i = 0; i < 650; i++)
+			touch(&b, 1000 + i);
+		assert_int_equal(ralt_scan(b.r, 7, 1, false, copy_one, &heat), 0);
+		assert_near(heat.score, half ? 0.125 : 0.997, 0.002);
+		bench_exit(&b);
+	}
 }
 
 /* Heat from elsewhere: as good as heat of its own, on disk and after a discard. */
@@ -718,7 +767,9 @@ int main(void)
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
 		cmocka_unit_test(quartiles_ascend),
+		cmocka_unit_test(sizes_are_found_from_so_many_samples),
 		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
+		cmocka_unit_test(a_score_decays_by_alpha_with_each_tick),
 		cmocka_unit_test(inherited_heat_is_heat),
 		cmocka_unit_test(what_is_in_the_buffer_is_used),
 		cmocka_unit_test(no_room_for_merges_drops_accesses),
