@@ -31,11 +31,10 @@ static int by_region(void *unused, const struct list_head *a, const struct list_
 
 static u32 on_slots(const struct terrace *tr, const struct tr_leaf *leaf)
 {
-	u32 rank, slots = tr_slots_tiers(tr), nr = 0;
+	u64 on[TR_LEAF_WORDS] = {};
 
-	for (rank = 0; rank < leaf->nr; rank++)
-		nr += slots >> tr_place_tier(tr_leaf_at(leaf, rank)) & 1;
-	return nr;
+	tr_leaf_on_tiers(leaf, tr_slots_tiers(tr), on);
+	return bitmap_weight((unsigned long *)on, TERRACE_REGION_BLOCKS);
 }
 
 void tr_region_encode__f(struct terrace *tr, struct tr_region *region, struct tr_out *out,

@@ -11,6 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
+#include <asm/byteorder.h>
 #include "leaf.h"
 
 #define LOW_NO_PLACE	0xffffffffu	/* without high bytes, or with one of 0xff */
@@ -331,6 +332,18 @@ int tr_leaf_copy(struct tr_leaf *to, const struct tr_leaf *from)
 	memcpy(to->rank, from->rank, sizeof(to->rank));
 	to->nr = from->nr;
 	return 0;
+}
+
+void tr_leaf_write(const struct tr_leaf *leaf, u8 *to)
+{
+	struct arrays a = { leaf->low, leaf->high, leaf->cap };
+	__le64 place;
+	u32 rank;
+
+	for (rank = 0; rank < leaf->nr; rank++) {
+		place = cpu_to_le64(place_at(&a, rank));
+		memcpy(to + rank * TR_PLACE_BYTES, &place, TR_PLACE_BYTES);
+	}
 }
 
 u32 tr_leaf_room(u32 nr)

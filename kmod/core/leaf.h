@@ -104,6 +104,9 @@ int tr_leaf_replace(struct tr_leaf *leaf, u32 *low, u8 *high, u32 cap);
  */
 int tr_leaf_copy(struct tr_leaf *to, const struct tr_leaf *from);
 
+/* All places in the order of their blocks, TR_PLACE_BYTES each, the lowest first: as map pages have them. */
+void tr_leaf_write(const struct tr_leaf *leaf, u8 *to);
+
 /* Does any place need the high bytes? (They may be there without need.) */
 bool tr_leaf_needs_high(const struct tr_leaf *leaf);
 

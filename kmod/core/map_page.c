@@ -13,7 +13,6 @@
 #include "format.h"
 
 #define BITMAP_BYTES	(TERRACE_REGION_BLOCKS / 8)
-#define PLACE_BYTES	5
 #define PACK_BYTES	sizeof(struct terrace_pack_ref_disk)
 #define SECTION_BYTES	sizeof(struct terrace_section_disk)
 
@@ -24,7 +23,7 @@ static u32 padded(u32 bytes)
 
 static u32 places_bytes(u32 nr)
 {
-	return BITMAP_BYTES + nr * PLACE_BYTES;
+	return BITMAP_BYTES + nr * TR_PLACE_BYTES;
 }
 
 static u32 nr_packs(const struct tr_packs *packs)
@@ -51,14 +50,6 @@ u32 tr_map_page_blocks(const struct tr_leaf *leaf, const struct tr_packs *packs)
 
 /* --- writing ----------------------------------------------------------------- */
 
-static void put_place(u8 *at, u64 place)
-{
-	u32 k;
-
-	for (k = 0; k < PLACE_BYTES; k++)
-		at[k] = place >> (8 * k);
-}
-
 static void *start_section(void *at, u32 type, u32 nr, u32 bytes)
 {
 	struct terrace_section_disk *section = at;
@@ -73,13 +64,11 @@ static void encode_places(void *at, const struct tr_leaf *leaf)
 {
 	__le64 *present = start_section(at, TERRACE_SECTION_PLACES, leaf->nr,
 					places_bytes(leaf->nr));
-	u8 *places = (u8 *)present + BITMAP_BYTES;
-	u32 w, rank;
+	u32 w;
 
 	for (w = 0; w < TR_LEAF_WORDS; w++)
 		present[w] = cpu_to_le64(leaf->present[w]);
-	for (rank = 0; rank < leaf->nr; rank++)
-		put_place(places + rank * PLACE_BYTES, tr_leaf_at(leaf, rank));
+	tr_leaf_write(leaf, (u8 *)present + BITMAP_BYTES);
 }
 
 static void encode_packs(void *at, const struct tr_packs *packs)
@@ -256,7 +245,7 @@ int tr_map_room(const void *page, u32 bytes, u32 *nr, bool *high, u32 *packs)
 	*packs = content.nr_packs;
 	*high = false;
 	for (rank = 0; rank < content.nr && !*high; rank++)
-		*high = tr_place_is_high(get_place(content.place + rank * PLACE_BYTES));
+		*high = tr_place_is_high(get_place(content.place + rank * TR_PLACE_BYTES));
 	return 0;
 }
 
@@ -285,7 +274,7 @@ static int decode_places(const struct content *content, struct tr_leaf *leaf,
 		return -ENOSPC;
 	leaf->nr = 0;
 	for (rank = 0; rank < content->nr; rank++) {
-		place = get_place(content->place + rank * PLACE_BYTES);
+		place = get_place(content->place + rank * TR_PLACE_BYTES);
 		if (!places_ok(sizes, place, 1))
 			return -EUCLEAN;
 		if (!leaf->high && tr_place_is_high(place))

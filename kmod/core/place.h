@@ -10,6 +10,7 @@
 #include <terrace_format.h>
 
 #define TR_NO_PLACE	TERRACE_NO_PLACE
+#define TR_PLACE_BYTES	(TERRACE_PLACE_BITS / 8)	/* on disk */
 
 /* No virtual volume or device is larger: 2^63 bytes. */
 #define TR_MAX_BLOCKS	0x8000000000000ull
