@@ -44,7 +44,7 @@ int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 /* --- for its test ------------------------------------------------------------------- */
 
 #define HEAT_MASK_MOST	63u	/* one in 64 */
-#define HEAT_BUSY	512u	/* entries: the daemon's work with each is the larger part of the cost */
+#define HEAT_BUSY	256u	/* entries: the daemon's work with each is the larger part of the cost */
 
 struct heat_pace {
 	uint32_t mask;	/* one access in mask + 1 is kept */
