@@ -44,7 +44,11 @@ int tier_disks(unsigned int major, unsigned int minor, uint32_t *disk);
 /* --- for its test ------------------------------------------------------------------- */
 
 #define HEAT_MASK_MOST	63u	/* one in 64 */
-#define HEAT_BUSY	256u	/* entries: the daemon's work with each is the larger part of the cost */
+/*
+ * Entries: the daemon's work with each is the larger part of the cost.  More than a tick's share of HEAT_TOLD, 410, or what is
+ * told because it is worth its cost would be thinned again.
+ */
+#define HEAT_BUSY	512u
 
 struct heat_pace {
 	uint32_t mask;	/* one access in mask + 1 is kept */
