@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What sensing costs an I/O: block heat through BPF, and through perf beside it; and files.
-# bench: mode=vtime memory=3G timeout=2400 parts=WHAT:blocks,files
+# bench: mode=vtime memory=3G timeout=4800 parts=WHAT:blocks,files
 # seeds: 77 to warm up, the depth for what is measured
 # packages: fio
 #
