@@ -102,4 +102,20 @@ static inline void finish_work(struct bench *b)
 	assert_int_equal(more, 0);
 }
 
+/* A fast tier of 2000 blocks, and little of everything. */
+static inline void bench_small(struct bench *b)
+{
+	bench_init(b, 2000);
+	b->config.tunables.buffer_records = 256;
+	b->config.tunables.page_bytes = 4096;
+	b->config.tunables.samples = 512;
+}
+
+/* 100 hot blocks among 4000, scattered; all filters, no sample to help (64 of thousands). */
+static inline void load_hotspot(struct bench *b, struct prng *p, int accesses, uint64_t first)
+{
+	for (int i = 0; i < accesses; i++)
+		touch(b, prng_below(p, 20) ? first + 13 * prng_below(p, 100) : prng_below(p, 100000));
+}
+
 #endif

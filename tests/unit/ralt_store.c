@@ -123,13 +123,6 @@ static void every_access_is_found_again(void **state)
 	bench_exit(&b);
 }
 
-/* 100 hot blocks among 4000, scattered; all filters, no sample to help (64 of thousands). */
-static void load_hotspot(struct bench *b, struct prng *p, int accesses, uint64_t first)
-{
-	for (int i = 0; i < accesses; i++)
-		touch(b, prng_below(p, 20) ? first + 13 * prng_below(p, 100) : prng_below(p, 100000));
-}
-
 static int count_one(void *ctx, const struct ralt_heat *h)
 {
 	*(int *)ctx += h->hot;
@@ -172,14 +165,6 @@ static void what_waits_in_the_buffer_is_listed(void **state)
 	bench_exit(&b);
 }
 
-static void small(struct bench *b)
-{
-	bench_init(b, FAST);
-	b->config.tunables.buffer_records = 256;
-	b->config.tunables.page_bytes = 4096;
-	b->config.tunables.samples = 512;
-}
-
 static int hot_among(struct bench *b, uint64_t first)
 {
 	int hot = 0;
@@ -197,7 +182,7 @@ static void hot_blocks_are_known_and_cold_ones_are_not(void **state)
 	int hot = 0, wrong = 0;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
 	ralt_flush(b.r);
@@ -227,7 +212,7 @@ static void forgotten_ranges_are_cold_at_once_and_stay_so(void **state)
 	uint32_t before;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
 	before = ralt_generation(b.r);
@@ -264,7 +249,7 @@ static void endless_discards_are_bounded(void **state)
 	struct ralt_stats st;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	b.config.tunables.forget_ranges = 16;
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
@@ -288,7 +273,7 @@ static void endless_discards_are_bounded(void **state)
 /* A store with 100,000 records and a buffer of 256. */
 static void fill_up(struct bench *b)
 {
-	small(b);
+	bench_small(b);
 	b->config.tunables.physical_ratio = 1000;
 	bench_open(b);
 	for (uint64_t i = 0; i < 100003; i++)
@@ -402,7 +387,7 @@ static void ticks_of_another_length_do_not_bend_time(void **state)
 	uint32_t tick;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
 	for (int i = 0; i < 2; i++) {
@@ -426,7 +411,7 @@ static void work_makes_room_for_discards(void **state)
 	struct ralt_stats before, after;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	b.config.tunables.forget_ranges = 64;
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
@@ -456,7 +441,7 @@ static void disk_is_bounded(void **state)
 	struct ralt_stats st;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	for (int round = 0; round < 30; round++) {
 		load_hotspot(&b, &p, 3000, 500);
@@ -480,7 +465,7 @@ static void a_hotspot_that_left_is_no_longer_hot(void **state)
 	struct prng p = { 6 };
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	b.config.tunables.samples = 64;
 	bench_open(&b);
 	load_hotspot(&b, &p, 20000, 500);
@@ -498,7 +483,7 @@ static void one_store_per_directory(void **state)
 	struct ralt *second;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	assert_int_equal(ralt_open(&second, &b.config), -EBUSY);
 	assert_int_equal(ralt_insert(b.r, 1ull << 40, 0), -ERANGE);
@@ -512,7 +497,7 @@ static void quartiles_ascend(void **state)
 	double q[3];
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	ralt_quartiles(b.r, q);
 	assert_near(q[2], 0, 0);
@@ -522,104 +507,10 @@ static void quartiles_ascend(void **state)
 	bench_exit(&b);
 }
 
-/* A store of its own with one tunable changed, after a hotspot; false positives among cold blocks in @wrong. */
-static struct ralt_stats store_with(const char *name, double value, int *wrong)
-{
-	struct bench b;
-	struct prng p = { 8 };
-	struct ralt_stats st;
-
-	small(&b);
-	if (name)
-		assert_int_equal(tunable_set(&ralt_tunable_table, &b.config.tunables, name, value), 0);
-	bench_open(&b);
-	load_hotspot(&b, &p, 20000, 500);
-	ralt_flush(b.r);
-	finish_work(&b);
-	*wrong = 0;
-	for (uint64_t i = 10000; i < 100000; i++)
-		*wrong += ralt_is_hot(b.r, i);
-	ralt_stats(b.r, &st);
-	bench_exit(&b);
-	return st;
-}
-
-/*
- * 3000 blocks: all of them are in a sample of 4096, one in 64 in one of 64 (47 of them, 7 give or take).  So are they when
- * they are counted anew after opening.
- */
-static void sizes_are_found_from_so_many_samples(void **state)
-{
-	static const uint32_t samples[2] = { 4096, 64 };
-
-	(void)state;
-	for (int few = 0; few < 2; few++) {
-		struct bench b;
-
-		small(&b);
-		b.config.tunables.samples = samples[few];
-		bench_open(&b);
-		for (uint64_t i = 0; i < 3000; i++)
-			touch(&b, i * 7);
-		for (int again = 0; again < 2; again++) {
-			assert_int_equal(b.r->sample.shift, few ? 6 : 0);
-			assert_true(b.r->sample.count <= samples[few]);
-			assert_near(sample_census(&b.r->sample, &b.r->judge, NULL).tracked, 3000, few ? 1350 : 0);
-			assert_int_equal(ralt_close(b.r), 0);
-			bench_open(&b);
-			finish_work(&b);
-		}
-		bench_exit(&b);
-	}
-}
-
-/* Those of the files; those of the hot set are in ralt_tune.c. */
-static void each_tunable_of_the_files_changes_the_outcome(void **state)
-{
-	int plain_wrong, wrong;
-	struct ralt_stats plain = store_with(NULL, 0, &plain_wrong), st;
-
-	(void)state;
-	store_with("bloom_bits", 2, &wrong);
-	assert_true(wrong > 10 * (plain_wrong + 10));
-	st = store_with("buffer_records", 1024, &wrong);
-	assert_true(st.merges < plain.merges);
-	st = store_with("young_runs", 16, &wrong);
-	assert_true(st.records_written < plain.records_written);
-	st = store_with("fanout", 2, &wrong);
-	assert_true(st.records_written != plain.records_written);
-	st = store_with("page_bytes", 65536, &wrong);
-	assert_true(st.bytes_on_disk != plain.bytes_on_disk);
-	st = store_with("tracked_share", 0.5, &wrong);
-	assert_true(st.physical_limit < plain.physical_limit);
-	st = store_with("physical_ratio", 100, &wrong);
-	assert_true(st.physical_limit > plain.physical_limit);
-}
-
 static int copy_one(void *ctx, const struct ralt_heat *h)
 {
 	*(struct ralt_heat *)ctx = *h;
 	return 0;
-}
-
-/* Three ticks of 200 accesses later one access is worth 0.5^3, or 0.999^3. */
-static void a_score_decays_by_alpha_with_each_tick(void **state)
-{
-	(void)state;
-	for (int half = 0; half < 2; half++) {
-		struct ralt_heat heat = { 0 };
-		struct bench b;
-
-		small(&b);
-		b.config.tunables.alpha = half ? 0.5 : 0.999;
-		bench_open(&b);
-		touch(&b, 7);
-		for (uint64_t i = 0; i < 650; i++)
-			touch(&b, 1000 + i);
-		assert_int_equal(ralt_scan(b.r, 7, 1, false, copy_one, &heat), 0);
-		assert_near(heat.score, half ? 0.125 : 0.997, 0.002);
-		bench_exit(&b);
-	}
 }
 
 /* Heat from elsewhere: as good as heat of its own, on disk and after a discard. */
@@ -666,7 +557,7 @@ static void what_is_in_the_buffer_is_used(void **state)
 	int used = 0, others = 0;
 
 	(void)state;
-	small(&b);
+	bench_small(&b);
 	bench_open(&b);
 	for (uint64_t i = 0; i < 200; i++)
 		assert_int_equal(ralt_insert(b.r, i * 7, 0), 0);
@@ -767,9 +658,6 @@ int main(void)
 		cmocka_unit_test(a_hotspot_that_left_is_no_longer_hot),
 		cmocka_unit_test(one_store_per_directory),
 		cmocka_unit_test(quartiles_ascend),
-		cmocka_unit_test(sizes_are_found_from_so_many_samples),
-		cmocka_unit_test(each_tunable_of_the_files_changes_the_outcome),
-		cmocka_unit_test(a_score_decays_by_alpha_with_each_tick),
 		cmocka_unit_test(inherited_heat_is_heat),
 		cmocka_unit_test(what_is_in_the_buffer_is_used),
 		cmocka_unit_test(no_room_for_merges_drops_accesses),
