@@ -234,6 +234,7 @@ janitor_up() { volume_up; }
 # A driver that orders nothing keeps the janitor out.
 frozen_up() {
 	volume_up
+	: > /dev/shm/held	# what the holder of the load before has said is there until the new one runs
 	LD_LIBRARY_PATH=$RAM/lib "$RAM/orders" "/dev/terrace/${DEV##*/}" hold > /dev/shm/held &
 	holder=$!
 	wait_for "the volume is held" grep -q held /dev/shm/held
