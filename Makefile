@@ -93,13 +93,13 @@ $(BUILD)/user/%.o: %.c | bpf
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/san/%.o: %.c | bpf
 	$(call say,CC-SAN,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit $(SANITIZE) -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit -Itests/compat/kernel $(SANITIZE) -MMD -MP -c -o $@ $<
 # for scripts/lint: warnings in the unit tests, without the time that sanitizers take
 .PHONY: lint-user
 lint-user: $(UNIT_SRC:%.c=$(BUILD)/lint/user/%.ok)
 $(BUILD)/lint/user/%.ok: %.c | bpf
 	$(call say,WARN,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit -O1 -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $< && touch $@
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -Itests/unit -Itests/compat/kernel -O1 -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $< && touch $@
 .SECONDARY:
 -include $(shell find $(BUILD)/user $(BUILD)/san $(BUILD)/lint/user -name '*.d' 2>/dev/null)
 
