@@ -15,7 +15,7 @@
  * - Work is queued and does not run, until kernel_work_run(). A queue is an object that
  *   can be freed: whoever queues something there afterwards is found by ASan.
  * - Nobody can sleep: waiting for what is not so calls kernel_waits, once, which has to make it so.
- * - kernel_refuse: so many allocations from now on find no memory, unless they must.
+ * - kernel_refuse: the allocation that is this many from now finds no memory; none that must.
  */
 #ifndef TERRACE_COMPAT_KERNEL_H
 #define TERRACE_COMPAT_KERNEL_H
@@ -315,9 +315,7 @@ static inline void *kernel_memory(size_t bytes, gfp_t gfp)
 {
 	void *memory = NULL;
 
-	if (kernel_refuse && !(gfp & __GFP_NOFAIL))
-		kernel_refuse--;
-	else
+	if ((gfp & __GFP_NOFAIL) || !kernel_refuse || --kernel_refuse)
 		memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	if (memory)
 		memset(memory, 0, bytes);
