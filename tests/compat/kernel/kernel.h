@@ -117,6 +117,20 @@ static inline unsigned long find_next_and_bit(const unsigned long *a, const unsi
 	return at;
 }
 
+static inline unsigned long bitmap_find_next_zero_area(const unsigned long *map, unsigned long size, unsigned long at,
+							unsigned int nr, unsigned long align)
+{
+	for (unsigned int n = 0; at + n < size && n < nr; ) {
+		if (!test_bit(at + n, map)) {
+			n++;
+			continue;
+		}
+		at += n + 1;
+		n = 0;
+	}
+	return at + nr <= size ? at : size;
+}
+
 static inline void bitmap_andnot(unsigned long *to, const unsigned long *a, const unsigned long *b, unsigned int bits)
 {
 	for (unsigned int word = 0; word < BITS_TO_LONGS(bits); word++)
@@ -328,6 +342,7 @@ static inline void *kernel_memory(size_t bytes, gfp_t gfp)
 #define kvzalloc			kernel_memory
 #define vmalloc(bytes)			kernel_memory(bytes, GFP_KERNEL)
 #define kcalloc(n, size, gfp)		kernel_memory((size_t)(n) * (size), gfp)
+#define kvcalloc			kcalloc
 #define kvmalloc_array			kcalloc
 #define __get_free_page(gfp)		((unsigned long)kernel_memory(4096, gfp))
 #define free_page(at)			free((void *)(at))
