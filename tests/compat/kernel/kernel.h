@@ -77,6 +77,7 @@ static inline void kernel_bug(const char *what)
 	abort();
 }
 
+#define DMINFO		kernel_says
 #define DMERR		kernel_says
 #define DMERR_LIMIT	kernel_says
 #define DMWARN		kernel_says
@@ -263,13 +264,14 @@ struct semaphore { int count; };
 
 /* ---- work --------------------------------------------------------------------- */
 
+struct workqueue_struct { u64 queued; };
 struct work_struct {
 	void (*func)(struct work_struct *work);
+	struct workqueue_struct *wq;	/* if queued */
 	bool queued;
 	struct list_head list;
 };
 struct delayed_work { struct work_struct work; };
-struct workqueue_struct { u64 queued; };
 
 static LIST_HEAD(kernel_work);
 static struct workqueue_struct kernel_long_wq;
@@ -285,6 +287,7 @@ static inline bool queue_work(struct workqueue_struct *wq, struct work_struct *w
 	if (work->queued)
 		return false;
 	work->queued = true;
+	work->wq = wq;
 	list_add_tail(&work->list, &kernel_work);
 	return true;
 }
@@ -300,6 +303,24 @@ static inline void cancel_work_sync(struct work_struct *work)
 #define mod_delayed_work(wq, delayed, delay)	((void)(wq)->queued++, (void)(delayed), (void)(delay))
 #define queue_delayed_work			mod_delayed_work
 #define cancel_delayed_work_sync(delayed)	((void)(delayed))
+
+/* Whoever waits for work that is queued has it done. */
+static inline void flush_work(struct work_struct *work)
+{
+	if (!work->queued)
+		return;
+	cancel_work_sync(work);
+	work->func(work);
+}
+
+static inline void flush_workqueue(struct workqueue_struct *wq)
+{
+	struct work_struct *work, *next;
+
+	list_for_each_entry_safe(work, next, &kernel_work, list)
+		if (work->wq == wq)
+			flush_work(work);
+}
 
 /* What is queued now, and what that queues. */
 static inline void kernel_work_run(void)
