@@ -9,7 +9,9 @@
 SEED=${SEED:-1}
 FIRST=${FIRST:-1}
 ROUNDS=${ROUNDS:-100000}
-LIMIT=${LIMIT:-30}	# seconds
+LIMIT=${LIMIT:-30}	# seconds, but
+LEAST=20		# rounds: a busy machine may make fewer in that, and one in five damages shelves
+MANY=16			# structures of theirs at once: of most shelves all that lives has left
 ctl=${CTL:-$TERRACE_TREE/build/terracectl}
 scribble=$TERRACE_TREE/build/scribble
 cd "$OUT" || exit
@@ -29,16 +31,25 @@ for kind in clean journal; do
 	mkdir -p $kind
 	mv fast slow $kind/
 done
-sound=0 repaired=0
-for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
-	kind=clean how=(sealed) drive=fast
+SECONDS=0	# on a busy machine what comes before takes longer than LIMIT
+sound=0 repaired=0 shelves=0 noticed=0
+for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST + LEAST); round++)); do
+	kind=clean how=(sealed) drive=fast check=--full many=1
 	[ $((round % 2)) = 0 ] || kind=journal
-	[ $((round % 5)) -lt 4 ] || how=(shelf sealed) drive=slow
-	[ $((round % 4)) -lt 3 ] || how[-1]=raw
+	[ $((round % 4)) -lt 3 ] || how=(raw)
+	if [ $((round % 5)) = 4 ]; then
+		how=(shelf sealed) drive=slow check=--owners many=$MANY	# (which is full, too)
+		[ $((round / 5 % 4)) -lt 2 ] || how=(shelf raw)
+		shelves=$((shelves + 1))
+	fi
 	cp --sparse=always $kind/fast $kind/slow .
-	what="$kind, ${how[*]}, $("$scribble" "${how[@]}" $((SEED * 1000000 + round)) $drive)"
-	ends check --full fast slow
+	what="$kind, ${how[*]}"
+	for ((k = 0; k < many; k++)); do
+		what+=", $("$scribble" "${how[@]}" $(((SEED * 1000000 + round) * many + k)) $drive)"
+	done
+	ends check $check fast slow
 	[ $status != 0 ] || sound=$((sound + 1))
+	[ $drive != slow ] || noticed=$((noticed + status))
 	ends dump all fast slow
 	ends salvage --dry-run --limit 5 fast slow
 	ends repair --dry-run --limit 5 fast slow
@@ -48,4 +59,6 @@ for ((round = FIRST; round < FIRST + ROUNDS && SECONDS < LIMIT; round++)); do
 	ends check --full fast slow
 	[ $status = 0 ] || { cat said; die "round $round (seed $SEED), $what: repaired without loss, and not sound"; }
 done
-echo "ok: $((round - FIRST)) damaged volumes: $sound found sound, $repaired repaired without loss"
+[ $shelves -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "none of them has a damaged shelf"
+[ $noticed -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "check has noticed none of $shelves damaged shelves: what is damaged there is nothing that it reads"
+echo "ok: $((round - FIRST)) damaged volumes: $sound found sound, $repaired repaired without loss; $shelves with a damaged shelf, which check noticed in $noticed"
