@@ -143,9 +143,17 @@ $(BUILD)/bench/pages/sqlite: tests/bench/tools/pages.py
 .PHONY: ycsb
 #: make ycsb          build/ycsb from tests/bench/ycsb/, with the distribution's RocksDB and SQLite
 ycsb: $(BUILD)/ycsb
-$(BUILD)/ycsb: $(wildcard tests/bench/ycsb/*.[ch])
+YCSB_OBJ := $(patsubst tests/bench/ycsb/%,$(BUILD)/user/ycsb/%.o,$(wildcard tests/bench/ycsb/*.c tests/bench/ycsb/*.cc))
+$(BUILD)/user/ycsb/%.c.o: tests/bench/ycsb/%.c tests/bench/ycsb/ycsb.h
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -lrocksdb -lsqlite3 -lm
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -c -o $@ $<
+# RocksDB's own interface is C++
+$(BUILD)/user/ycsb/%.cc.o: tests/bench/ycsb/%.cc tests/bench/ycsb/ycsb.h
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -Wall -Wextra -Wshadow -Wundef -Werror $(CFLAGS) -c -o $@ $<
+$(BUILD)/ycsb: $(YCSB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(LDFLAGS) -o $@ $^ -lrocksdb -lsqlite3 -lm
 
 # the random workload that knows what a volume may hold, and when
 .PHONY: oracle

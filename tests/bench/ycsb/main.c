@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ycsb: YCSB's mixes on RocksDB and on SQLite, as their own libraries have them
+ * ycsb: YCSB's mixes on RocksDB and SQLite, as their own libraries have them
  *
  *	ycsb rocksdb|sqlite DIR load KEYS
  *	ycsb rocksdb|sqlite DIR MIX KEYS OPS SEED
@@ -16,7 +16,9 @@
  * Records of 16 and 1,000 bytes, half of which compress. Prints one line of name=value: operations a
  * second, the 99th and 99.9th percentile in microseconds, and reads that found nothing, which
  * must be none. From the environment: CACHE_MB of the database's own (8), and for RocksDB LOWER, the folder
- * of its lower levels (db_paths), beside UPPER_MB in DIR.
+ * of its lower levels (db_paths), beside UPPER_MB in DIR, or PERSISTENT, the folder of its persistent cache of PERSISTENT_MB.
+ * WARM_OPS operations of the same mix come first, by the seed WARM_SEED, and count for nothing, for what a
+ * process forgets when it ends; then the command WARMED runs.
  *
  * db_bench draws all but mixgraph's keys uniformly, and has no db_paths.
  */
@@ -49,7 +51,7 @@ struct run {
 	char value[VALUE_BYTES];
 };
 
-_Noreturn void ycsb_die(const char *what, const char *why)
+void ycsb_die(const char *what, const char *why)
 {
 	fprintf(stderr, "ycsb: %s: %s\n", what, why);
 	exit(1);
@@ -141,6 +143,19 @@ static void mixed(struct run *r, const struct mix *m, uint64_t ops)
 	free(took);
 }
 
+static void warm_up(struct run *r, const struct mix *m, uint64_t keys)
+{
+	struct ycsb_keys *measured = r->keys;
+	const char *then = getenv("WARMED");
+
+	r->keys = ycsb_keys_create(keys, number_from("WARM_SEED", 0));
+	for (uint64_t k = number_from("WARM_OPS", 0); k; k--)
+		operation(r, m);
+	if (then && system(then))
+		ycsb_die("WARMED", then);
+	r->keys = measured;
+}
+
 static void load(struct run *r, uint64_t keys)
 {
 	uint64_t began = now(), wrote;
@@ -160,26 +175,41 @@ static const struct mix *mix_of(const char *name)
 	return NULL;
 }
 
+static const struct ycsb_engine *engine_of(const char *name)
+{
+	static const struct ycsb_engine *engines[] = { &ycsb_rocksdb, &ycsb_sqlite };
+
+	for (size_t k = 0; k < sizeof(engines) / sizeof(engines[0]); k++)
+		if (!strcmp(engines[k]->name, name))
+			return engines[k];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct ycsb_options o = { .lower_dir = getenv("LOWER"), .upper_bytes = number_from("UPPER_MB", 0) << 20,
+				  .persistent_dir = getenv("PERSISTENT"), .persistent_bytes = number_from("PERSISTENT_MB", 0) << 20,
 				  .cache_bytes = number_from("CACHE_MB", 8) << 20 };
 	const struct mix *m = argc == 7 ? mix_of(argv[3]) : NULL;
 	bool loads = argc == 5 && !strcmp(argv[3], "load");
-	struct run r = { .engine = argc > 1 && !strcmp(argv[1], "sqlite") ? &ycsb_sqlite : &ycsb_rocksdb };
+	struct run r = { .engine = argc > 1 ? engine_of(argv[1]) : NULL };
+	uint64_t keys;
 
-	if ((!m && !loads) || strcmp(argv[1], r.engine->name)) {
+	if ((!m && !loads) || !r.engine) {
 		fprintf(stderr, "usage: ycsb rocksdb|sqlite DIR load KEYS | A|B|C|D|E|F|hot|near|even KEYS OPS SEED\n");
 		return 2;
 	}
 	o.dir = argv[2];
+	keys = strtoull(argv[4], NULL, 0);
 	if (loads)
 		setenv("YCSB_LOADING", "1", 1);
-	r.keys = ycsb_keys_create(strtoull(argv[4], NULL, 0), m ? strtoull(argv[6], NULL, 0) : 7);
+	r.keys = ycsb_keys_create(keys, m ? strtoull(argv[6], NULL, 0) : 7);
 	r.db = r.engine->open(&o);
 	if (loads)
-		load(&r, strtoull(argv[4], NULL, 0));
-	else
+		load(&r, keys);
+	if (m && getenv("WARM_OPS"))
+		warm_up(&r, m, keys);
+	if (m)
 		mixed(&r, m, strtoull(argv[5], NULL, 0));
 	r.engine->close(r.db);
 	if (r.absent)

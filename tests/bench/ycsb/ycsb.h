@@ -14,12 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_BYTES	1000
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VALUE_BYTES		1000
+#define YCSB_PERSISTENT_LEAST	(100ULL << 20)
 
 struct ycsb_options {
 	const char *dir;
 	const char *lower_dir;		/* RocksDB: where its lower levels go, or NULL */
 	uint64_t upper_bytes;
+	const char *persistent_dir;	/* RocksDB: where its persistent cache lies, or NULL */
+	uint64_t persistent_bytes;
 	uint64_t cache_bytes;
 };
 
@@ -36,7 +43,7 @@ struct ycsb_engine {
 
 extern const struct ycsb_engine ycsb_rocksdb, ycsb_sqlite;
 
-_Noreturn void ycsb_die(const char *what, const char *why);
+void ycsb_die(const char *what, const char *why) __attribute__((noreturn));
 
 /* keys.c: which key next */
 struct ycsb_keys;
@@ -47,5 +54,9 @@ uint64_t ycsb_latest(struct ycsb_keys *k);		/* near the newest */
 uint64_t ycsb_hotspot(struct ycsb_keys *k, bool clustered); /* 95 % to 5 % of the keys */
 uint64_t ycsb_insert(struct ycsb_keys *k);		/* a new one */
 uint64_t ycsb_loaded(const struct ycsb_keys *k, uint64_t nth); /* all keys in an order without pattern */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
