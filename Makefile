@@ -141,7 +141,7 @@ $(BUILD)/bench/pages/sqlite: tests/bench/tools/pages.py
 
 # YCSB's mixes on databases that live in a program
 .PHONY: ycsb
-#: make ycsb          build/ycsb from tests/bench/ycsb/, with the distribution's RocksDB and SQLite
+#: make ycsb          build/ycsb from tests/bench/ycsb/, with the distribution's RocksDB, SQLite and MariaDB client
 ycsb: $(BUILD)/ycsb
 YCSB_OBJ := $(patsubst tests/bench/ycsb/%,$(BUILD)/user/ycsb/%.o,$(wildcard tests/bench/ycsb/*.c tests/bench/ycsb/*.cc))
 $(BUILD)/user/ycsb/%.c.o: tests/bench/ycsb/%.c tests/bench/ycsb/ycsb.h
@@ -153,7 +153,7 @@ $(BUILD)/user/ycsb/%.cc.o: tests/bench/ycsb/%.cc tests/bench/ycsb/ycsb.h
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -Wall -Wextra -Wshadow -Wundef -Werror $(CFLAGS) -c -o $@ $<
 $(BUILD)/ycsb: $(YCSB_OBJ)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(LDFLAGS) -o $@ $^ -lrocksdb -lsqlite3 -lm
+	$(Q)mkdir -p $(@D) && $(CXX) $(LDFLAGS) -o $@ $^ -lrocksdb -lsqlite3 -lmariadb -lm
 
 # the random workload that knows what a volume may hold, and when
 .PHONY: oracle
@@ -304,7 +304,7 @@ bench-io: setup
 #: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
 #: make bench-policy  one technique switched at a time
 #: make bench-ablations  that, and what files, packs and early termination are worth: one table
-#: make bench-db      RocksDB, SQLite, PostgreSQL on all of them
+#: make bench-db      RocksDB, SQLite, PostgreSQL, MyRocks on all of them
 bench-tier: scripts = $(patsubst tests/bench/%.sh,%,$(wildcard tests/bench/tier-*.sh))
 bench-policy bench-db: scripts = $(@:bench-%=%)
 bench-ablations: scripts = policy files moves

@@ -9,8 +9,8 @@
 # NAME_end		whatever it runs has ended
 # NAME_settings		one line: how it is set
 #
-# The machine has more memory than the databases are large. RocksDB reads past the page cache; SQLite and PostgreSQL,
-# which cannot, run with PAGE_MB and PG_MB of memory for themselves and their part of the page cache (a cgroup).
+# The machine has more memory than the databases are large. RocksDB and MyRocks read past the page cache; SQLite and
+# PostgreSQL, which cannot, run with PAGE_MB and PG_MB of memory for themselves and their part of the page cache (a cgroup).
 #
 # shellcheck shell=bash disable=SC2034
 
@@ -154,4 +154,63 @@ postgres_run() {
 }
 postgres_settings() {
 	echo "PostgreSQL $(basename "$(dirname "$PG_BIN")"), pgbench at scale $PG_SCALE, one client, accounts by Zipf 1.1, scattered; shared_buffers 8 MB and $PG_MB MiB of memory in all, fsync on, autovacuum off"
+}
+
+# ---- MyRocks: a MariaDB server, by build/ycsb ----
+
+# Its plugin and its messages lie in folders of their own, so they go to RAM as well. System tables it needs none:
+# nobody has a password, and without InnoDB a server is there in a second.
+MYROCKS=/dev/shm/myrocks
+MYROCKS_CF="write_buffer_size=2m;target_file_size_base=2m;max_bytes_for_level_base=8m;level0_slowdown_writes_trigger=5;level0_stop_writes_trigger=6;compression=kNoCompression;block_based_table_factory={filter_policy=bloomfilter:10:false;whole_key_filtering=1}"
+
+myrocks_ready() {
+	local plugin=/usr/lib/mysql/plugin/ha_rocksdb.so lib
+	[ -e $plugin ] || skip "no MyRocks is installed"
+	[ ! -e $MYROCKS ] || return 0
+	rocksdb_ready
+	PATH=/usr/sbin:$PATH in_ram mariadbd
+	mkdir -p $MYROCKS/plugin $MYROCKS/share
+	cp $plugin $MYROCKS/plugin/
+	cp -r /usr/share/mysql/english /usr/share/mysql/charsets $MYROCKS/share/
+	while read -r _ _ lib _; do
+		[[ $lib != /* || -e $RAM/lib/${lib##*/} ]] || cp -L "$lib" "$RAM/lib/"
+	done <<< "$(ldd $plugin)"
+	cat > $MYROCKS/my.cnf <<-TEXT
+		[mariadbd]
+		user = root
+		skip_networking
+		skip_grant_tables
+		skip_ssl
+		skip_innodb
+		performance_schema = off
+		tmpdir = $MYROCKS
+		plugin_dir = $MYROCKS/plugin
+		lc_messages_dir = $MYROCKS/share
+		character_sets_dir = $MYROCKS/share/charsets
+		plugin_load_add = ha_rocksdb
+		plugin_maturity = gamma
+		default_storage_engine = rocksdb
+		rocksdb_block_cache_size = 8M
+		rocksdb_use_direct_reads = on
+		rocksdb_default_cf_options = $MYROCKS_CF
+	TEXT
+}
+
+myrocks_answers() { grep -q 'ready for connections' /dev/shm/mariadbd.log; }
+myrocks_load() {
+	mkdir -p $DIR/data
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/mariadbd" --defaults-file=$MYROCKS/my.cnf --datadir=$DIR/data --socket=$DIR/data/socket > /dev/shm/mariadbd.log 2>&1 &
+	MYROCKS_PID=$!
+	wait_for "MariaDB answers: $(tail -3 /dev/shm/mariadbd.log)" myrocks_answers
+	mixes myrocks $DIR/data load "$KEYS"
+}
+myrocks_rows() { only load C B A hot; }
+myrocks_ops() { if [ "$1" = A ]; then echo $((OPS / 4)); else echo "$OPS"; fi; }
+myrocks_run() { mixes myrocks $DIR/data "$1" "$KEYS" "$(myrocks_ops "$1")" "$2"; }
+myrocks_end() {
+	kill "$MYROCKS_PID"
+	wait "$MYROCKS_PID" || die "MariaDB: $(tail -3 /dev/shm/mariadbd.log)"
+}
+myrocks_settings() {
+	echo "$(sed -n "s/^Version: '\([^']*\)'.*/MariaDB \1/p" /dev/shm/mariadbd.log) with MyRocks, one client, $KEYS rows of 1,008 bytes in a table, prepared statements, each write a transaction with rocksdb_flush_log_at_trx_commit = 1, its default; rocksdb_block_cache_size 8 MiB, rocksdb_use_direct_reads on, rocksdb_default_cf_options $MYROCKS_CF; InnoDB, TLS, grant tables and performance_schema off; loaded 100 rows a statement and 500 a transaction with unique_checks = 0"
 }

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Databases, unmodified, on xfs and ext4: all on fast, all on slow, peers, RocksDB's own tiering, Terrace.
-# bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4
+# bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4,myrocks-xfs,myrocks-ext4
 # seeds: SEED - 1 to warm up, SEED - 2 to learn, from SEED = 1000 on one for each row; of RocksDB's own threads none
-# packages: librocksdb7.8 libsqlite3-0 postgresql-15 xfsprogs e2fsprogs bcache-tools
+# packages: librocksdb7.8 libsqlite3-0 postgresql-15 mariadb-server-core mariadb-plugin-rocksdb xfsprogs e2fsprogs bcache-tools
 #
-# RocksDB and SQLite under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
+# RocksDB, SQLite and MyRocks under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
 # say how. Each is loaded; then come the rows, one after the other. Before the first of those that use the same keys
 # come $WARM operations of it, to warm up, with another seed. Beside each figure (x - slow) / (fast - slow), in parts of a
 # thousand: what share of what all on the fast drive would gain is had; and what the slow drive had to
@@ -34,8 +34,8 @@ SYSTEMS=${SYSTEMS:-fast slow ideal cache-64 bcache paths terrace}
 
 ON=${ON:-}		# database-filesystem
 DBS=${DBS:-${ON%-*}}
-FS=${FS:-${ON#*-}}
-DBS=${DBS:-rocksdb sqlite postgres}
+FS=${FS:-${ON##*-}}
+DBS=${DBS:-rocksdb sqlite postgres myrocks}
 FS=${FS:-xfs ext4}
 SEED=${SEED:-1000}
 WARM=${WARM:-$((KEYS / 2))}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ycsb: YCSB's mixes on RocksDB and SQLite, as their own libraries have them
+ * ycsb: YCSB's mixes on RocksDB and SQLite, as their own libraries have them, and on MyRocks, whose socket is in DIR
  *
- *	ycsb rocksdb|sqlite DIR load KEYS
- *	ycsb rocksdb|sqlite DIR MIX KEYS OPS SEED
+ *	ycsb rocksdb|sqlite|myrocks DIR load KEYS
+ *	ycsb rocksdb|sqlite|myrocks DIR MIX KEYS OPS SEED
  *
  * MIX, of reads, writes, and which keys:
  *
@@ -177,7 +177,7 @@ static const struct mix *mix_of(const char *name)
 
 static const struct ycsb_engine *engine_of(const char *name)
 {
-	static const struct ycsb_engine *engines[] = { &ycsb_rocksdb, &ycsb_sqlite };
+	static const struct ycsb_engine *engines[] = { &ycsb_rocksdb, &ycsb_sqlite, &ycsb_myrocks };
 
 	for (size_t k = 0; k < sizeof(engines) / sizeof(engines[0]); k++)
 		if (!strcmp(engines[k]->name, name))
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	uint64_t keys;
 
 	if ((!m && !loads) || !r.engine) {
-		fprintf(stderr, "usage: ycsb rocksdb|sqlite DIR load KEYS | A|B|C|D|E|F|hot|near|even KEYS OPS SEED\n");
+		fprintf(stderr, "usage: ycsb rocksdb|sqlite|myrocks DIR load KEYS | A|B|C|D|E|F|hot|near|even KEYS OPS SEED\n");
 		return 2;
 	}
 	o.dir = argv[2];

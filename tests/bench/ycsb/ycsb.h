@@ -41,7 +41,7 @@ struct ycsb_engine {
 	void (*close)(void *db);
 };
 
-extern const struct ycsb_engine ycsb_rocksdb, ycsb_sqlite;
+extern const struct ycsb_engine ycsb_rocksdb, ycsb_sqlite, ycsb_myrocks;
 
 void ycsb_die(const char *what, const char *why) __attribute__((noreturn));
 
