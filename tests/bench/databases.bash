@@ -41,6 +41,9 @@ small() {
 	(echo "$BASHPID" > $CGROUP/cgroup.procs && exec "$@")
 }
 
+# counters: what the drives have read and written so far, as a command for any shell, into /dev/shm/counted
+counters() { echo "for drive in fastd slowd; do LD_LIBRARY_PATH=$RAM/lib $RAM/dmsetup status --noflush \$drive; done > /dev/shm/counted"; }
+
 # ---- RocksDB and SQLite, by build/ycsb ----
 
 mixes() {	# ENGINE ARG...

@@ -8,8 +8,9 @@
 # RocksDB, SQLite and MyRocks under YCSB's mixes, PostgreSQL under pgbench: databases.bash and ycsb/main.c
 # say how. Each is loaded; then come the rows, one after the other. Before the first of those that use the same keys
 # come $WARM operations of it, to warm up, with another seed. Beside each figure (x - slow) / (fast - slow), in parts of a
-# thousand: what share of what all on the fast drive would gain is had; and what the slow drive had to
-# read meanwhile. Rates hide how much is had of a disk: with nine reads of ten from the fast drive, it still
+# thousand: what share of what all on the fast drive would gain is had; what the slow drive had to
+# read meanwhile; and what was written to each drive, once the filesystems were synced (what a cache holds dirty then
+# counts in the row in which it is written down). Rates hide how much is had of a disk: with nine reads of ten from the fast drive, it still
 # has a tenth of what the fast drive alone would have.
 #
 # So "ideal" stands beside them: a static placement of what was loaded, for rows that only read. $LEARN operations
@@ -82,14 +83,40 @@ all_down() {	# FS SYSTEM
 	if [ "$2" = paths ]; then drives_off; else system_down "$2"; fi
 }
 
+# counted: reads and bytes written of the fast drive, then of the slow one, when they were last counted
+counted() {
+	local line word
+	while read -r line; do
+		for word in $line; do [[ $word != reads=* && $word != write_bytes=* ]] || echo "${word#*=}"; done
+	done < /dev/shm/counted
+}
+
+# measured OPS COMMAND...: SLOW_READS in 1,000 operations, WRITTEN_FAST and WRITTEN_SLOW in KiB, since it began, or had warmed up
+measured() {
+	local ops=$1 before after folder
+	shift
+	eval "$(counters)"
+	"$@"
+	mapfile -t before < <(counted)
+	eval "$(counters)"
+	mapfile -t after < <(counted)
+	SLOW_READS=$(((after[2] - before[2]) * 1000 / ops))
+	for folder in $DIR $DIR.lower $DIR.cache; do ! mountpoint -q "$folder" || sync -f "$folder"; done
+	eval "$(counters)"
+	mapfile -t after < <(counted)
+	WRITTEN_FAST=$(((after[1] - before[1]) / 1024)) WRITTEN_SLOW=$(((after[3] - before[3]) / 1024))
+}
+
 keep() {	# ROW: at once, or what is stopped would have measured nothing
-	local word
 	GOT[$db-$fs-$s-$1]=$RATE
-	printf '%-9s %-5s %-10s %-7s %8s a second  p99 %8s  p99.9 %8s us  slow reads %5s of 1,000 operations\n' "$db" "$fs" "$s" "$1" "$RATE" "${P99:--}" "${P999:--}" "${SLOW_READS:--}"
+	printf '%-9s %-5s %-10s %-7s %8s a second  p99 %8s  p99.9 %8s us  slow reads %5s of 1,000 operations  written, KiB: fast %7s slow %7s\n' "$db" "$fs" "$s" "$1" "$RATE" "${P99:--}" "${P999:--}" \
+		"${SLOW_READS:--}" "$WRITTEN_FAST" "$WRITTEN_SLOW"
 	bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; rate" "$RATE" "a second" "" "" ""
 	[ -z "${P99:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p99" "$P99" us "" "" ""
 	[ -z "${P999:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; p999" "$P999" us "" "" ""
 	[ -z "${SLOW_READS:-}" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; slow_per_op" "$SLOW_READS" o/oo "" "" ""
+	bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; fast_kib" "$WRITTEN_FAST" KiB "" "" ""
+	bars_row "$BARS_SCRIPT" "$db on $fs: $1; $s; slow_kib" "$WRITTEN_SLOW" KiB "" "" ""
 	[ "$s" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$db-$fs-$1.json"; }
 	[[ $s != terrace && $s != slow ]] || bar_of_slow "$1"
 }
@@ -112,9 +139,7 @@ seed_of() {
 }
 
 run_row() {	# ROW
-	SLOW_READS=$(drive_get slowd reads)
-	"${db}_run" "$1" "$(seed_of "$1")"
-	SLOW_READS=$((($(drive_get slowd reads) - SLOW_READS) * 1000 / $("${db}_ops" "$1")))
+	measured "$("${db}_ops" "$1")" "${db}_run" "$1" "$(seed_of "$1")"
 	keep "$1"
 }
 
@@ -127,10 +152,9 @@ run_on() {	# DB FS SYSTEM
 	# nothing to warm up on one drive
 	[[ $s != fast && $s != slow ]] || warm="zipf D hot near"
 	all_up "$fs" "$s"
-	"${db}_load"
+	measured "$KEYS" "${db}_load"
 	SLOW_READS=
 	keep load
-	sync -f $DIR
 	for row in $("${db}_rows"); do
 		[ "$row" != load ] || continue
 		if [[ " $warm " != *" $(keys_of "$row") "* ]]; then
