@@ -12,6 +12,9 @@
 # The machine has more memory than the databases are large. RocksDB and MyRocks read past the page cache; SQLite and
 # PostgreSQL, which cannot, run with PAGE_MB and PG_MB of memory for themselves and their part of the page cache (a cgroup).
 #
+# With $WARMS_INSIDE rocksdb_run does $WARM operations in the same process before those that count, by the seed SEED - 1, and
+# has what the drives have done counted then.
+#
 # shellcheck shell=bash disable=SC2034
 
 KEYS=${KEYS:-100000}	# three times the fast drive
@@ -56,7 +59,11 @@ rocksdb_ready() { PATH=$TERRACE_TREE/build:$PATH in_ram ycsb; }
 rocksdb_load() { mkdir -p $DIR/data && mixes rocksdb $DIR/data load "$KEYS"; }
 rocksdb_rows() { only load C B A F D E hot near; }
 rocksdb_ops() { if [ "$1" = E ]; then echo $((OPS / 10)); else echo "$OPS"; fi; }
-rocksdb_run() { mixes rocksdb $DIR/data "$1" "$KEYS" "$(rocksdb_ops "$1")" "$2"; }
+rocksdb_run() {
+	local -x WARM_OPS WARM_SEED=$((SEED - 1)) WARMED
+	if [ "${WARMS_INSIDE:-}" ]; then WARM_OPS=$WARM WARMED=$(counters); fi
+	mixes rocksdb $DIR/data "$1" "$KEYS" "$(rocksdb_ops "$1")" "$2"
+}
 rocksdb_end() { :; }
 rocksdb_settings() {
 	echo "$KEYS records of 1,016 bytes that compress by half, nothing compressed by the database; block cache 8 MiB, memtable and tables 2 MiB, level 1 8 MiB, at most 6 tables in level 0, bloom filters of 10 bits, direct reads, WAL not synced; its own threads"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Databases, unmodified, on xfs and ext4: all on fast, all on slow, peers, RocksDB's own tiering, Terrace.
-# bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4,myrocks-xfs,myrocks-ext4
+# bench: mode=vtime memory=4500M timeout=21600 parts=ON:rocksdb-xfs,rocksdb-ext4,sqlite-xfs,sqlite-ext4,postgres-xfs,postgres-ext4,myrocks-xfs,myrocks-ext4,rocksdb-large-xfs
 # seeds: SEED - 1 to warm up, SEED - 2 to learn, from SEED = 1000 on one for each row; of RocksDB's own threads none
 # packages: librocksdb7.8 libsqlite3-0 postgresql-15 mariadb-server-core mariadb-plugin-rocksdb xfsprogs e2fsprogs bcache-tools
 #
@@ -18,8 +18,15 @@
 # is for those; the fewer they are the further from the best for others, so it is a lower bound of that.
 #
 # System "paths" is RocksDB's own tiering (db_paths): a filesystem on each drive, the log and the
-# upper levels on the fast one, as far as they fit. ON= or DBS= and FS=, SYSTEMS=, ROWS=, KEYS=, OPS= from the environment.
+# upper levels on the fast one, as far as they fit. System "pcache" is its persistent cache: a filesystem on each drive,
+# the cache on the fast one. It takes no less than 100 MiB, so it has a database of its own size, "rocksdb-large". As it forgets all when
+# the process ends, there each row is warmed up in the process that is measured, on all systems. ON= or DBS= and FS=, SYSTEMS=, ROWS=, KEYS=, OPS= from the environment.
 # shellcheck disable=SC2034
+if [[ ${ON:-}${DBS:-} = *-large* ]]; then
+	VOLUME_MB=${VOLUME_MB:-1024} SHARE=${SHARE:-20} KEYS=${KEYS:-600000} WARMS_INSIDE=yes
+	ROWS=${ROWS:-C,A,hot}
+	SYSTEMS=${SYSTEMS:-fast slow bcache paths pcache terrace}
+fi
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
 VOLUME_MB=${VOLUME_MB:-384}
 SHARE=${SHARE:-8}
@@ -46,6 +53,13 @@ DIR=/dev/shm/db
 UPPER_MB=$((FAST_MB * 3 / 10))	# of tables; beside them there must be room for the log, for compactions, and for more of level 0
 declare -A GOT SAID_OF
 
+# the WHAT ARG...: of the database $db
+the() {
+	local what=$1
+	shift
+	"${db%-large}_$what" "$@"
+}
+
 PATH=$TERRACE_TREE/build/bench:$PATH in_ram mkfs.xfs mkfs.ext4 ideal place
 mkdir -p $DIR
 
@@ -58,29 +72,63 @@ make_fs() {	# FS DEVICE FOLDER
 	mount -t "$1" "$2" "$3"
 }
 
-paths_up() { drives "$FAST_MB"; }
-paths_down() { :; }
+# What RocksDB does by itself has a filesystem on each drive; ext4 on the fast one: xfs takes no drive below 300 MB.
+paths_up() {	# FS
+	make_fs ext4 /dev/mapper/fastd $DIR
+	make_fs "$1" /dev/mapper/slowd $DIR.lower
+	mkdir $DIR.lower/data
+	export LOWER=$DIR.lower/data UPPER_MB
+}
+paths_down() {
+	umount $DIR $DIR.lower
+	unset LOWER
+}
 paths_settings() { echo "RocksDB's db_paths: a filesystem on each drive (ext4 on the fast one: it is too small for xfs), log and upper levels (at most $UPPER_MB MiB of tables) on the fast one"; }
 
+pcache_up() {	# FS
+	make_fs ext4 /dev/mapper/fastd $DIR.cache
+	make_fs "$1" /dev/mapper/slowd $DIR
+	PERSISTENT_MB=$(($(stat -f -c '%f * %S' $DIR.cache) / 1048576 - 2))
+	[ "$PERSISTENT_MB" -ge 100 ] || die "pcache: RocksDB's persistent cache takes no less than 100 MiB, and there are $PERSISTENT_MB"
+	export PERSISTENT=$DIR.cache PERSISTENT_MB
+}
+pcache_down() {
+	umount $DIR $DIR.cache
+	unset PERSISTENT
+}
+pcache_settings() { echo "RocksDB's persistent cache, NewPersistentCache() as for flash, of $PERSISTENT_MB MiB in an ext4 on the fast drive; the database on the slow one. Of its files of 100 MiB the one that is being filled is read from memory, as the library has it"; }
+
+# by itself SYSTEM: is it a way of RocksDB's own?
+by_itself() { [[ $1 = p* ]]; }
+
+# fits SYSTEM: can $db have it? Who forgets between processes what it has learnt must not be warmed up in another one.
+fits() {
+	case $1 in
+	paths)	[[ $db = rocksdb* ]] ;;
+	pcache)	[[ $db = rocksdb* && ${WARMS_INSIDE:-} ]] ;;
+	ideal)	[ -z "${WARMS_INSIDE:-}" ] ;;
+	esac
+}
+
 all_up() {	# FS SYSTEM
-	if [ "$2" = paths ]; then
-		paths_up
-		make_fs ext4 /dev/mapper/fastd $DIR	# xfs takes no drive below 300 MB
-		make_fs "$1" /dev/mapper/slowd $DIR.lower
-		mkdir $DIR.lower/data
-		export LOWER=$DIR.lower/data UPPER_MB
+	if by_itself "$2"; then
+		drives "$FAST_MB"
+		"$2_up" "$1"
 	else
 		system_up "$2"
 		make_fs "$1" "$DEV" $DIR
 	fi
 }
 all_down() {	# FS SYSTEM
+	if by_itself "$2"; then
+		"$2_down"
+		drives_off
+		return
+	fi
 	umount $DIR
-	[ "$2" != paths ] || umount $DIR.lower
-	unset LOWER
 	[ "$2" != terrace ] || { answers && cp /dev/shm/status "$OUT/status-$db-$1.json"; daemon_stop; }
 	if [ "$2" = bcache ]; then bcache_settle; fi
-	if [ "$2" = paths ]; then drives_off; else system_down "$2"; fi
+	system_down "$2"
 }
 
 # counted: reads and bytes written of the fast drive, then of the slow one, when they were last counted
@@ -131,7 +179,7 @@ bar_of_slow() {	# ROW
 # seed_of ROW: the same for all systems
 seed_of() {
 	local row seed=$SEED
-	for row in $("${db}_rows"); do
+	for row in $(the rows); do
 		[ "$row" != "$1" ] || break
 		seed=$((seed + 1))
 	done
@@ -139,7 +187,7 @@ seed_of() {
 }
 
 run_row() {	# ROW
-	measured "$("${db}_ops" "$1")" "${db}_run" "$1" "$(seed_of "$1")"
+	measured "$(the ops "$1")" the run "$1" "$(seed_of "$1")"
 	keep "$1"
 }
 
@@ -149,21 +197,21 @@ only_reads() { case $1 in C|hot|near|select) return 0 ;; *) return 1 ;; esac; }
 
 run_on() {	# DB FS SYSTEM
 	local db=$1 fs=$2 s=$3 row warm=
-	# nothing to warm up on one drive
-	[[ $s != fast && $s != slow ]] || warm="zipf D hot near"
+	# nothing to warm up on one drive, or it is done inside
+	[[ $s != fast && $s != slow && -z ${WARMS_INSIDE:-} ]] || warm="zipf D hot near"
 	all_up "$fs" "$s"
-	measured "$KEYS" "${db}_load"
+	measured "$KEYS" the load
 	SLOW_READS=
 	keep load
-	for row in $("${db}_rows"); do
+	for row in $(the rows); do
 		[ "$row" != load ] || continue
 		if [[ " $warm " != *" $(keys_of "$row") "* ]]; then
-			OPS=$WARM "${db}_run" "$row" $((SEED - 1))
+			OPS=$WARM the run "$row" $((SEED - 1))
 			warm+=" $(keys_of "$row")"
 		fi
 		run_row "$row"
 	done
-	"${db}_end"
+	the end
 	all_down "$fs" "$s"
 }
 
@@ -176,7 +224,7 @@ learn() {
 	device=$(stat -L -c '%t %T' /dev/mapper/tested)
 	what="hist:keys=sector,nr_sector:size=65536 if dev == $(((0x${device% *} << 20) | 0x${device#* })) && rwbs ~ \"R*\""
 	echo "$what" > $LEARNT
-	OPS=$LEARN "${db}_run" "$1" $((SEED - 2))
+	OPS=$LEARN the run "$1" $((SEED - 2))
 	sed -n 's/^{ sector: *\([0-9]*\), nr_sector: *\([0-9]*\) } hitcount: *\([0-9]*\).*/\1 \2 \3/p' "${LEARNT%/*}/hist" > /dev/shm/reads
 	echo "!$what" > $LEARNT
 }
@@ -195,9 +243,9 @@ run_ideal() {	# DB FS
 	DM_DISABLE_UDEV=1 from_ram dmsetup create tested $below
 	DEV=/dev/mapper/tested
 	make_fs "$fs" $DEV $DIR
-	"${db}_load"
+	the load
 	sync -f $DIR
-	for row in $("${db}_rows"); do
+	for row in $(the rows); do
 		only_reads "$row" || continue
 		learn "$row"
 		IDEAL_PPM=$(from_ram ideal counted:/dev/shm/reads $((VOLUME_MB * 256)) $((FAST_MB * 256)) /dev/mapper/fastd /dev/mapper/slowd 2>&1 > $table)
@@ -206,7 +254,7 @@ run_ideal() {	# DB FS
 		run_row "$row"
 		tested $below back $table
 	done
-	"${db}_end"
+	the end
 	umount $DIR
 	dmr tested
 	drives_off
@@ -221,7 +269,7 @@ beside() {
 
 table() {	# DB FS
 	local db=$1 fs=$2 s row share
-	for row in $("${db}_rows"); do
+	for row in $(the rows); do
 		for s in ${SYSTEMS//,/ }; do
 			[ "${GOT[$db-$fs-$s-$row]:-}" ] || continue
 			share=$(beside "$db-$fs-$s-$row")
@@ -233,17 +281,19 @@ table() {	# DB FS
 }
 
 modprobe -a xfs ext4
-echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; before the first of the same keys $WARM operations to warm up, $OPS of each row"
+warmed="the first of the same keys"
+[ -z "${WARMS_INSIDE:-}" ] || warmed="each row, in its process,"
+echo "# $(models); $FAST_MB MiB before $VOLUME_MB MiB; seeds: $((SEED - 1)) to warm up, from $SEED on to measure; before $warmed $WARM operations to warm up, $OPS of each row"
 for db in ${DBS//,/ }; do
-	"${db}_ready"
+	the ready
 	for fs in ${FS//,/ }; do
 		for s in ${SYSTEMS//,/ }; do
-			[ "$s" != paths ] || [ "$db" = rocksdb ] || continue
+			fits "$s" || continue
 			if [ "$s" = ideal ]; then run_ideal "$db" "$fs"; else run_on "$db" "$fs" "$s"; fi
-			[ "${SAID_OF[$s]:-}" ] || if [ "$s" = paths ]; then echo "# paths: $(paths_settings)"; else echo "# $s: $(system_settings "$s")"; fi
+			[ "${SAID_OF[$s]:-}" ] || if by_itself "$s"; then echo "# $s: $("${s}_settings")"; else echo "# $s: $(system_settings "$s")"; fi
 			SAID_OF[$s]=yes
 		done
-		echo "# $db on $fs: $("${db}_settings")"
+		echo "# $db on $fs: $(the settings)"
 		table "$db" "$fs"
 	done
 done

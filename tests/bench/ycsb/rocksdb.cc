@@ -60,7 +60,7 @@ rocksdb::BlockBasedTableOptions tables(const struct ycsb_options *o)
 	if (o->persistent_bytes < YCSB_PERSISTENT_LEAST)
 		ycsb_die("persistent cache", "less than 100 MiB");
 	check("persistent cache", rocksdb::NewPersistentCache(rocksdb::Env::Default(), o->persistent_dir, o->persistent_bytes, nullptr,
-							      true, &table.persistent_cache));
+							      false, &table.persistent_cache));
 	return table;
 }
 
