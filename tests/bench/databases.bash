@@ -206,12 +206,16 @@ myrocks_ready() {
 	TEXT
 }
 
-myrocks_answers() { grep -q 'ready for connections' /dev/shm/mariadbd.log; }
+myrocks_answers() {
+	kill -0 "$MYROCKS_PID" 2> /dev/null || die "MariaDB: $(tail -3 /dev/shm/mariadbd.log)"
+	grep -q 'ready for connections' /dev/shm/mariadbd.log
+}
 myrocks_load() {
 	mkdir -p $DIR/data
+	: > /dev/shm/mariadbd.log	# the last one's said that it was ready
 	LD_LIBRARY_PATH=$RAM/lib "$RAM/mariadbd" --defaults-file=$MYROCKS/my.cnf --datadir=$DIR/data --socket=$DIR/data/socket > /dev/shm/mariadbd.log 2>&1 &
 	MYROCKS_PID=$!
-	wait_for "MariaDB answers: $(tail -3 /dev/shm/mariadbd.log)" myrocks_answers
+	wait_for "MariaDB answers" myrocks_answers
 	mixes myrocks $DIR/data load "$KEYS"
 }
 myrocks_rows() { only load C B A hot; }
