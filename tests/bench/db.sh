@@ -267,14 +267,27 @@ beside() {
 	echo $(((x - slow) * 1000 / (fast - slow)))
 }
 
+# in_paper WHAT: the same of what others have published, as far as tests/bench/papers has it
+in_paper() {
+	local line pattern figure ratio
+	while IFS= read -r line; do
+		pattern=${line%% => *} line=${line#* => }
+		[[ $pattern != '#'* && $1 =~ $pattern ]] || continue
+		figure=${line%% => *} ratio=${line#* => }
+		[ "$figure" != none ] && figure=" ($figure)" || figure=
+		echo "  in a paper: ${ratio%% => *}$figure"
+		return
+	done < "$TERRACE_TREE/tests/bench/papers"
+}
+
 table() {	# DB FS
 	local db=$1 fs=$2 s row share
 	for row in $(the rows); do
 		for s in ${SYSTEMS//,/ }; do
 			[ "${GOT[$db-$fs-$s-$row]:-}" ] || continue
 			share=$(beside "$db-$fs-$s-$row")
-			printf '%-9s %-5s %-7s %-10s %8s a second  (x - slow) / (fast - slow) %5s o/oo\n' "$db" "$fs" "$row" "$s" \
-				"${GOT[$db-$fs-$s-$row]}" "${share:--}"
+			printf '%-9s %-5s %-7s %-10s %8s a second  (x - slow) / (fast - slow) %5s o/oo%s\n' "$db" "$fs" "$row" "$s" \
+				"${GOT[$db-$fs-$s-$row]}" "${share:--}" "$(in_paper "$db on $fs: $row; $s")"
 			[ -z "$share" ] || bars_row "$BARS_SCRIPT" "$db on $fs: $row; $s; share" "$share" "o/oo" "" "" ""
 		done
 	done

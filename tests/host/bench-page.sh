@@ -4,12 +4,16 @@
 # host: timeout=180
 . "$TERRACE_TREE/tests/host/lib.sh"
 
+# what papers have: four words a line, and no ratio that is neither a number nor said to be not known
+! grep -v '^#' tests/bench/papers | grep -vE '^.* => .* => (not known|-?[0-9]+) => .+$' || die "tests/bench/papers has such lines"
+
 mkdir -p "$OUT/tree/tests/drive" "$OUT/tree/build/bench"
 cp -r tests/bench "$OUT/tree/tests/"
 cp -r fio-jobs "$OUT/tree/"
 cp tests/drive/preset.c "$OUT/tree/tests/drive/"
 cd "$OUT/tree" || exit
 echo 'policy: made up => it is made up' > tests/bench/analysis
+printf '%s\n' '# one' 'on xfs: C; terrace$ => a paper, Figure 3 => 640 => its page 7' '; paths$ => none => not known => no more' > tests/bench/papers
 PAGE=Documentation/benchmarks/README.md
 
 # ran NAME[/PART] STATUS: what tests/bench/run leaves of it; its rows from standard input
@@ -67,8 +71,11 @@ has '^\| bcache \| 500 \| 9000 \|$'
 has '^\| terrace \| 700 \*\*MISSED\*\* \| +\|$'
 has '^\| cache-32 \| not run \|'
 has '^\| policy \| made up \| 3 o/oo \| <= 2 \| it is made up \|$'
-has '^\| terrace \| 600 \*\*MISSED\*\* \| 500 \|$'
+has '^\| terrace \| 600 \*\*MISSED\*\* \| 500 \| 640 \(a paper, Figure 3\) \|$'
 has '^\| paths \| not run \|'
+has '^\| fast \| 1100 \| 1000 \| +\|$'
+has '^- in a paper: a paper, Figure 3: its page 7$'
+has_not 'other rows: no more'
 has '^\| scale \| .* \| \*\*not run\*\* \|$'
 has '^\| heat-lru .*IOPS 1000 → 900 \|$'
 has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \|$'
@@ -127,7 +134,7 @@ tier-nvme-hdd,hotspot-read; bcache; iops,78,a second,,,
 TEXT
 expect 0 'README.md' tests/bench/page
 has '^\| rocksdb on xfs: C \|'
-has '^\| terrace \| 600 \*\*MISSED\*\* \| 500 \|$'
+has '^\| terrace \| 600 \*\*MISSED\*\* \| 500 \| 640 \(a paper, Figure 3\) \|$'
 has '^\| slow \| 21 \|$'
 has '^\| slow \| 34 \|$'
 has 'tests/bench/run db:rocksdb-xfs$'
