@@ -24,6 +24,7 @@
 # shellcheck disable=SC2034
 if [[ ${ON:-}${DBS:-} = *-large* ]]; then
 	VOLUME_MB=${VOLUME_MB:-1024} SHARE=${SHARE:-20} KEYS=${KEYS:-600000} WARMS_INSIDE=yes
+	WARM=${WARM:-$((KEYS / 6))}	# before each row: enough to fill the fast drive
 	ROWS=${ROWS:-C,A,hot}
 	SYSTEMS=${SYSTEMS:-fast slow bcache paths pcache terrace}
 fi
@@ -301,7 +302,7 @@ for db in ${DBS//,/ }; do
 	the ready
 	for fs in ${FS//,/ }; do
 		for s in ${SYSTEMS//,/ }; do
-			fits "$s" || continue
+			fits "$s" || { [ "$s" != pcache ] || echo "# pcache: not run: only rocksdb-large has it"; continue; }
 			if [ "$s" = ideal ]; then run_ideal "$db" "$fs"; else run_on "$db" "$fs" "$s"; fi
 			[ "${SAID_OF[$s]:-}" ] || if by_itself "$s"; then echo "# $s: $("${s}_settings")"; else echo "# $s: $(system_settings "$s")"; fi
 			SAID_OF[$s]=yes
