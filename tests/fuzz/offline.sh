@@ -35,7 +35,7 @@ for source in "${sources[@]}"; do
 	[ "$source" != daemon/ctl/main.c ] || objcopy --weaken "$object.new"
 	mv "$object.new" "$object"
 done
-clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline.c "${objects[@]}" \
+clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline{,_damage,_images,_tools}.c "${objects[@]}" \
 	-Wl,--as-needed -ljson-c -llz4 -lzstd -lblkid -luuid -lnvme
 
 # ---- volumes with something of everything: slots, loose shelves, packs, a directory of each tree ----
