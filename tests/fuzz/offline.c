@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The offline tools, on a volume with damaged structures: terracectl's own code in this process, on
- * images in memory. Whatever the damage, each ends with 0 or 1, only repair --in-place writes, and
- * their answers agree: see the questions below.
+ * images in memory. Whatever the damage, each ends with 0 or 1, only repair and restore write, where
+ * they may, and their answers agree: see the questions below.
  *
- * The volume is that of $OFFLINE/fast and slow (tests/fuzz/offline.sh), read once; what an input
- * changes is put back after it. An input is a byte that picks the question, one with bits for how
- * it is put together, and patches, each of a structure, an offset in it, a length and bytes.
+ * The volume is that of $OFFLINE/fast, slow and perhaps meta (tests/fuzz/offline.sh), read once;
+ * what an input changes is put back after it. An input is a byte that picks the question, one with
+ * bits for how it is put together, and patches, each of a structure, an offset in it, a length and
+ * bytes.
  */
 #include "fuzz/offline.h"
 
@@ -32,29 +33,119 @@ static void sound_dump(const char *args)
 /* … and nothing of it is lost. */
 static void sound_salvage(const char *args)
 {
-	hold(call(&ctl_check_command, "--full") || !call(&ctl_salvage_command, args));
+	hold(lazy_super_hit() || call(&ctl_check_command, "--full") || !call(&ctl_salvage_command, args));
 }
 
 static void sound_repair(const char *args)
 {
-	hold(read_only() || call(&ctl_check_command, "--full") || !call(&ctl_repair_command, args));
+	hold(read_only() || lazy_super_hit() || call(&ctl_check_command, "--full") || !call(&ctl_repair_command, args));
 }
 
-/* What was repaired without loss is sound. */
+/* Without a device nothing is sound, nor when a label says that it is another one. */
+static bool all_given(void) { return given == (1u << nr_images) - 1 && devices_as_before(); }
+
+/* What was repaired is sound, also if something was lost. */
 static void repaired(const char *args)
 {
+	u64 before = newest_generation();
 	int status;
 
-	writing = true;
+	writable = given;
 	status = call(&ctl_repair_command, args);
-	writing = false;
-	hold(status || !call(&ctl_check_command, "--full"));
+	writable = 0;
+	if (all_given() && (!status || newest_generation() > before))
+		hold(!call(&ctl_check_command, "--full"));
 }
 
-struct question {
-	void (*ask)(const char *args);
-	const char *args;
-};
+/* When it is killed, the same call does all that it would have done. (Not yet beside a bad superblock: Documentation/testing.md.) */
+static void killed(const char *args)
+{
+	int was = super_hit() || call(&ctl_repair_command, "--dry-run --in-place");
+
+	writable = given;
+	killed_at = 1 + 3 * (how >> 5);
+	call(&ctl_repair_command, args);
+	killed_at = 0;
+	hold(was || !call(&ctl_repair_command, args));
+	writable = 0;
+	hold(was || !all_given() || !call(&ctl_check_command, "--full"));
+}
+
+/* The tiers, and what is to be their metadata from now on. */
+static u32 with_spare(void)
+{
+	struct tr_label label;
+	u32 devices = 1u << SPARE;
+
+	for (u32 i = 0; i < nr_images; i++)
+		if (given & 1u << i && (!label_of(&image[i], &label) || label.tier_index != TERRACE_META_DEVICE))
+			devices |= 1u << i;
+	return devices;
+}
+
+/* What a repair to a new device that is killed, and begun again, comes to is what comes of one that is not. */
+static void killed_to(const char *args, int status, bool made)
+{
+	struct tr_label label;
+
+	clear_spare();
+	killed_at = 1 + 3 * (how >> 5);
+	call(&ctl_repair_command, args);
+	killed_at = 0;
+	if (!label_of(&image[SPARE], &label))
+		hold(call(&ctl_repair_command, args) == status && label_of(&image[SPARE], &label) == made);
+}
+
+/* The labels of the tiers stay as they are, damaged ones as well; and a second one is refused. */
+static void repaired_to(const char *args)
+{
+	struct tr_label label;
+	int status;
+	bool made;
+
+	writable = 1u << SPARE;
+	status = call(&ctl_repair_command, args);
+	made = label_of(&image[SPARE], &label);
+	hold(made || status);
+	if (how >> 5)
+		killed_to(args, status, made);
+	hold(!made || (call(&ctl_repair_command, args) == CTL_PROBLEM && !writes));
+	writable = 0;
+	if (made && all_given() && !label_hit()) {
+		given = with_spare();
+		hold(!call(&ctl_check_command, "--full"));
+	}
+}
+
+static void same_files(u32 a, u32 b)
+{
+	size_t bytes_a, bytes_b;
+	char *text_a = file_read(a, &bytes_a), *text_b = file_read(b, &bytes_b);
+
+	hold(bytes_a == bytes_b && !memcmp(text_a, text_b, bytes_a));
+	free(text_a);
+	free(text_b);
+}
+
+/* What was restored is dumped as before, and a sound volume is sound again (not yet where a superblock was torn). */
+static void dumped_and_back(const char *args)
+{
+	bool sound = !call(&ctl_check_command, "--full");
+	char *words = ctl_text("--all %s", args);
+	int status = call_into(&ctl_dump_command, words, DUMP);
+
+	hold(!sound || !status);
+	wipe();
+	writable = given;
+	status = call(&ctl_restore_command, "--force DUMP");
+	writable = 0;
+	hold(!sound || (!status && (super_hit() || !call(&ctl_check_command, "--full"))));
+	if (!status) {
+		call_into(&ctl_dump_command, words, DUMP_AGAIN);
+		same_files(DUMP, DUMP_AGAIN);
+	}
+	free(words);
+}
 
 static const struct question question[] = {
 	{ agree, "" }, { agree, "--full" }, { check_or, "--full --json" },
@@ -62,45 +153,53 @@ static const struct question question[] = {
 	{ sound_salvage, "--dry-run" }, { sound_repair, "--dry-run" }, { repaired, "--in-place" },
 	{ dump, "journal" }, { dump, "map" }, { dump, "space" }, { dump, "packs" }, { dump, "all" }, { dump, "--json all" },
 	{ salvage, "--dry-run" }, { salvage, "--dry-run --json" }, { salvage, "--dry-run --doubtful" },
-	{ repair, "--dry-run" }, { repair, "--dry-run --json" },
+	{ repair, "--dry-run" }, { repair, "--dry-run --json" }, { repaired, "--in-place --accept-older" }, { killed, "--in-place" },
+	{ repaired_to, "--to SPARE" }, { repaired_to, "--to SPARE --accept-older" },
+	{ dumped_and_back, "" }, { dumped_and_back, "--json" }, { honest, "" }, { honest, "--doubtful" },
 };
 
 /* These read the shelves from end to end: asked instead, if $SHELVES is set. */
 static const struct question shelves_question[] = {
 	{ check_or, "--owners" }, { dump, "--range 0 owners" }, { salvage, "--dry-run --older" },
 	{ salvage, "--dry-run --from-shelves" }, { repair, "--dry-run --from-shelves" },
+	{ repaired_to, "--from-shelves --size 16M --to SPARE" }, { honest, "--older" }, { honest, "--from-shelves" },
 };
 
+u8 how;
 static bool shelves;
 
-static void ask(u8 what)
+static const struct question *question_of(u8 what)
 {
-	const struct question *q = shelves ? &shelves_question[what % ARRAY_SIZE(shelves_question)] :
-					     &question[what % ARRAY_SIZE(question)];
-
-	q->ask(q->args);
+	return shelves ? &shelves_question[what % ARRAY_SIZE(shelves_question)] : &question[what % ARRAY_SIZE(question)];
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	const char *folder = getenv("OFFLINE");
-
 	(void)argc;
 	(void)argv;
 	shelves = getenv("SHELVES");
-	open_image(&image[0], folder ? folder : ".", "fast");
-	open_image(&image[1], folder ? folder : ".", "slow");
+	open_images();
 	find_targets();
+	set_up_truth();
 	set_up_tools();
 	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct question *q;
+
 	if (size < 2)
 		return 0;
-	damage(data + 2, size - 2, data[1]);
-	ask(data[0]);
+	how = data[1];
+	given = (1u << nr_images) - 1;
+	q = question_of(data[0]);
+	if (q->ask == honest)
+		how |= RAW;
+	if (LEFT_OUT(how))
+		given &= ~(1u << (LEFT_OUT(how) - 1));
+	damage(data + 2, size - 2, how);
+	q->ask(q->args);
 	undo_damage();
 	return 0;
 }

@@ -2,6 +2,7 @@
 /*
  * What the parts of the fuzzer of the offline tools say to each other:
  *   offline.c          what the tools are asked, and what has to hold
+ *   offline_truth.c    is it true what salvage calls certain?
  *   offline_damage.c   what an input does to a volume, and inputs that make sense
  *   offline_tools.c    a tool's run in this process
  *   offline_images.c   the volume's devices, in memory
@@ -25,9 +26,11 @@ struct image {
 	u8 *is, *was;		/* as the tools find it; as it was read */
 };
 
-#define NR_IMAGES	2u
+#define SPARE		3u	/* none of the volume: new, zeros */
+#define MOST_IMAGES	(SPARE + 1)
 
-extern struct image image[NR_IMAGES];
+extern struct image image[MOST_IMAGES];	/* fast, slow, and perhaps one of the metadata */
+extern u32 nr_images;			/* of the volume */
 
 /* Blocks that are to be put back: */
 struct spot {
@@ -35,22 +38,29 @@ struct spot {
 	u64 block;
 };
 
-extern struct spot changed[65536];
+extern struct spot changed[1 << 18];
 extern u32 nr_changed;
 
-void open_image(struct image *img, const char *folder, const char *name);
+/* Those of $OFFLINE. */
+void open_images(void);
 void change(struct image *img, u64 block, u64 nr);
 
-/* But for the first @keep of them, which go back, and stay noted. */
+/* All, and the first @keep of them stay noted. */
 void put_back(u32 keep);
+void clear_spare(void);
+
+/* What its labels say, the newer one's word; false: nothing. */
+bool label_of(const struct image *img, struct tr_label *label);
 
 /* ---- damage ---------------------------------------------------------------------- */
 
 #define RAW		0x01	/* checksums stay wrong */
 #define ONE_LABEL	0x02	/* the label's copy stays as it was */
 #define BOTH		0x04	/* the mirror of the metadata, if there is one, is damaged as well */
+#define LEFT_OUT_BITS	0x18
+#define LEFT_OUT(how)	(((how) & LEFT_OUT_BITS) >> 3)	/* the device that the tools do not get, counted from 1; 0: they get all */
 
-/* Finds what can be damaged in the images. */
+/* Finds what can be damaged: of the metadata the primary or, with $MIRROR set, their copy. */
 void find_targets(void);
 
 /* The patches of an input; undo_damage() puts everything back, also what tools have written. */
@@ -60,14 +70,66 @@ void undo_damage(void);
 /* Of features that only allow reading check takes note, and repair does not know what it would break. */
 bool read_only(void);
 
+bool label_hit(void);
+
+/* Does each label still say which tier it is, and where the metadata are? */
+bool devices_as_before(void);
+
+/*
+ * The superblock of a lazy mirror, with $MIRROR. Two defects that are known wait there (Documentation/testing.md):
+ * what check calls sound and repair does not, and an older copy that says CLEAN and is believed.
+ */
+bool lazy_super_hit(void);
+bool super_hit(void);
+
+/* The last block of the journal, or the one behind: the end may not be told from where a crash tore it. */
+bool journal_end_hit(void);
+
+/* Of all superblocks that are good. */
+u64 newest_generation(void);
+
+/* Labels and metadata become noise. */
+void wipe(void);
+
 /* ---- the tools ------------------------------------------------------------------- */
 
-/* May the tool write? */
-extern bool writing;
+/* What tools get, and what they may write to: a bit for each image. */
+extern u32 given, writable;
+
+/* How often it has written; the turn at which it is killed instead, counted from 1, 0: it lives. */
+extern u32 writes, killed_at;
+
+#define KILLED		99
+
+/* Files of its own, in memory, which it may write as it likes. */
+enum { DUMP, DUMP_AGAIN, OUT, MAP, NR_FILES };
 
 void set_up_tools(void);
+void file_write(u32 file, const char *text, size_t bytes);
+/* To be freed. */
+char *file_read(u32 file, size_t *bytes);
+int file_fd(u32 file);
 
-/* What it ended with: 0 or 1, whatever the volume is like. */
+/*
+ * What it ended with: 0 or 1, whatever the volume is like; restore with 2 as well, if the dump has
+ * another number of devices. In @args are SPARE, DUMP, OUT, MAP for what they stand for.
+ */
 int call(const struct ctl_command *command, const char *args);
+
+/* The same, and what it prints becomes @file. */
+int call_into(const struct ctl_command *command, const char *args, u32 file);
+
+/* ---- questions ------------------------------------------------------------------- */
+
+struct question {
+	void (*ask)(const char *args);
+	const char *args;
+};
+
+extern u8 how;		/* the input's second byte */
+
+/* offline_truth.c */
+void set_up_truth(void);
+void honest(const char *args);
 
 #endif

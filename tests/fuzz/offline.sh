@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # host: timeout=900 build=daemon
-# No damage makes terracectl check, dump, salvage or repair read astray, leak, hang or contradict each other
+# No damage makes terracectl check, dump, salvage, repair or restore read astray, leak, hang or contradict each other
 #
 # offline.c says what an input is and what has to hold. The same LEAST= inputs each time; with FUZZ_SECONDS= for so long for each
 # kind of volume, and again until there are so many in all. What was found on the way stays in build/fuzz/offline/; what the tools say to one input:
-#	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] build/fuzz/offline/offline INPUT
+#	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] [MIRROR=1] build/fuzz/offline/offline INPUT
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
-work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-600} total=0
+work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-1200} total=0
 mkdir -p "$work"
 
 echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }' > "$work/probe.c"
@@ -18,7 +18,7 @@ clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 2> "$
 # ---- the tools, without the commands that are not asked ----
 flags=(-std=gnu11 -D_GNU_SOURCE -gline-tables-only -O1 -Wall -Wextra -Werror -Itests -Itests/compat -Iuapi -Ikmod/core -Ikmod -Idaemon
 	'-fsanitize=fuzzer-no-link,address,undefined' -fno-sanitize-recover=all)
-sources=(kmod/core/*.c daemon/pack_codec.c daemon/ctl/{check,dump,rebuild,repair,salvage}*.c
+sources=(kmod/core/*.c daemon/pack_codec.c daemon/ctl/{check,dump,rebuild,repair,restore,salvage}*.c
 	daemon/ctl/{area,device,findings,journal,life,main,names,nvme,probe,shape,term,trees,unfinished,volume}.c)
 newest=$(find uapi kmod daemon tests/compat tests/fuzz/offline.sh \( -name '*.h' -o -name '*.sh' \) -printf '%T@ %p\n' | sort -n | sed -n '$s/[^ ]* //p')
 objects=()
@@ -35,26 +35,49 @@ for source in "${sources[@]}"; do
 	[ "$source" != daemon/ctl/main.c ] || objcopy --weaken "$object.new"
 	mv "$object.new" "$object"
 done
-clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline{,_damage,_images,_tools}.c "${objects[@]}" \
+clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline{,_damage,_images,_tools,_truth}.c "${objects[@]}" \
 	-Wl,--as-needed -ljson-c -llz4 -lzstd -lblkid -luuid -lnvme
 
 # ---- volumes with something of everything: slots, loose shelves, packs, a directory of each tree ----
 build_image
-# volume KIND MIRROR ARG...: of what image is given
+ctl=$TERRACE_TREE/build/terracectl
+# volume KIND FORMAT-ARG... -- ARG...: of what image is given
 volume() {
-	rm -rf "${work:?}/$1"
-	mkdir "$work/$1"
+	local kind=$1 format=() devices=(fast slow)
+	while shift && [ "$1" != -- ]; do format+=("$1"); done
+	[[ " ${format[*]} " != *" --meta "* ]] || devices+=(meta)
+	rm -rf "${work:?}/$kind"
+	mkdir "$work/$kind"
 	(
-		cd "$work/$1" || exit
+		cd "$work/$kind" || exit
 		new_images fast 64M slow 200M
-		"$TERRACE_TREE/build/terracectl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror "$2" --journal 1M --size 16M
-		"$OUT/image" --packing 40 "${@:3}" fast slow
-		"$TERRACE_TREE/build/terracectl" check --owners fast slow
-	) > "$work/$1.log"
+		[ ${#devices[@]} = 2 ] || new_images meta 8M
+		"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow "${format[@]}" --journal 1M --size 16M
+		if [ "$kind" = behind ]; then old_copy "${@:2}"; fi
+		"$OUT/image" --packing 40 --blocks blocks "${@:2}" "${devices[@]}"
+		if [ "$kind" = behind ]; then copy_area slow.old slow; rm slow.old; fi
+		"$ctl" check --owners "${devices[@]}"
+	) > "$work/$kind.log"
 }
-volume clean none --clean --seed 10 --before 40 --between 0 --after 0	# eight packs
-volume journal none --seed 55 --before 20 --between 4 --after 16	# nine types of records
-volume mirror sync --seed 32 --before 10 --between 8 --after 8
+# old_copy ARG...: slow.old, of what was there after the first eight operations of the same seed
+old_copy() {
+	cp --sparse=always fast fast.old
+	cp --sparse=always slow slow.old
+	"$OUT/image" --packing 40 "$@" --before 8 --between 0 --after 0 fast.old slow.old
+	rm fast.old
+}
+# copy_area FROM TO: the metadata
+copy_area() {
+	local start blocks
+	read -r start blocks < <("$ctl" dump super "$2" fast | sed -n "s/^label device=$2 .* meta_start=\([0-9]*\) meta_blocks=\([0-9]*\).*/\1 \2/p")
+	dd if="$1" of="$2" bs=4k skip="$start" seek="$start" count="$blocks" conv=notrunc status=none
+}
+volume clean --mirror none -- --clean --seed 10 --before 40 --between 0 --after 0	# eight packs
+volume journal --mirror none -- --seed 55 --before 20 --between 4 --after 16	# nine types of records
+volume mirror --mirror sync -- --seed 32 --before 10 --between 8 --after 8
+volume lazy --mirror lazy -- --clean --seed 10 --before 40 --between 0 --after 0	# its copy is the last word
+volume behind --mirror lazy -- --generation 5 --seed 55 --before 20 --between 4 --after 16
+volume apart --meta meta -- --seed 55 --before 20 --between 4 --after 16	# on a device of their own, mirrored on the fast one
 
 # ---- the inputs ----
 # once NAME KIND SEED SHARE: for its time, or its share of them; prints how many
@@ -82,7 +105,9 @@ fuzz() {
 	echo "$1: $runs inputs, coverage $(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/$1.log" | tail -1)"
 	total=$((total + runs))
 }
-for kind in clean journal mirror; do fuzz $kind $kind 30; done
-SHELVES=1 fuzz shelves journal 10
+for kind in clean journal mirror apart behind; do fuzz $kind $kind 14; done
+for kind in lazy behind apart; do MIRROR=1 fuzz $kind-copy $kind 7; done	# of the metadata is damaged instead
+SHELVES=1 fuzz shelves journal 5
+SHELVES=1 fuzz shelves-behind behind 4
 [ $total -ge "$least" ] || die "only $total inputs"
 echo "ok: $total inputs in all"

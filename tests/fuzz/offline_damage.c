@@ -16,7 +16,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 static u32 always;		/* is put back after every input: the first ones that are noted */
 static u32 mirrored;		/* of them those at first in which the mirror is the same */
-static u64 mirror_start;	/* on the slow device, 0: none */
+static struct image *area;	/* has the metadata that are damaged … */
+static struct image *mirror;	/* … and a copy that is always the same, NULL: there is none */
+static u64 mirror_start;
+static struct tr_label places[MOST_IMAGES];
+static u64 journal_blocks;
+static bool lazy;		/* it is a lazy mirror's that are damaged */
+static u8 mostly;		/* LEFT_OUT_BITS of most inputs: the copy is of use without the primary */
 
 /* ---- what can be damaged --------------------------------------------------------- */
 
@@ -52,14 +58,14 @@ static struct target *add_target(enum kind kind, struct image *img, u64 block, u
 
 static void add_meta(void)
 {
-	struct image *img = &image[0];
+	struct image *img = area;
 	u64 newest = super.generation & 1, start = label.meta_start;
 
-	for (u32 i = 0; i < NR_IMAGES; i++)
+	for (u32 i = 0; i < nr_images; i++)
 		add_target(LABEL, &image[i], 0, 1);
 	add_target(SUPER, img, start + newest, 1);
 	add_target(OTHER_SUPER, img, start + !newest, 1);
-	for (u64 k = 0; k <= journal_length(); k++)	/* and the block behind it */
+	for (u64 k = 0; k <= journal_blocks; k++)	/* and the block behind it */
 		add_target(JOURNAL, img, start + super.journal_start + (super.tail_block_seq + k) % super.journal_blocks,
 			   1)->seq = super.tail_block_seq + k;
 	for (u64 k = 0; k < super.bitmap_blocks; k++)
@@ -69,9 +75,9 @@ static void add_meta(void)
 	for (u32 k = 0; k < nr_targets; k++)
 		change(target[k].image, target[k].block, target[k].kind == LABEL ? TERRACE_LABEL_COPIES : target[k].blocks);
 	mirrored = nr_changed;
-	for (u32 k = 0; k < mirrored && mirror_start; k++)
+	for (u32 k = 0; k < mirrored && mirror; k++)
 		if (changed[k].image == img && changed[k].block >= start)
-			change(&image[1], changed[k].block - start + mirror_start, 1);
+			change(mirror, changed[k].block - start + mirror_start, 1);
 	always = nr_changed;
 }
 
@@ -206,8 +212,8 @@ void damage(const uint8_t *data, size_t size, u8 how)
 	if (!(how & RAW))
 		seal_all();
 	for (u32 k = 0; k < always - mirrored && how & BOTH; k++)
-		copy_block(&image[1], changed[mirrored + k].block, &image[0], changed[mirrored + k].block - mirror_start + label.meta_start);
-	for (u32 i = 0; i < NR_IMAGES && !(how & ONE_LABEL); i++)
+		copy_block(mirror, changed[mirrored + k].block, area, changed[mirrored + k].block - mirror_start + label.meta_start);
+	for (u32 i = 0; i < nr_images && !(how & ONE_LABEL); i++)
 		copy_block(&image[i], 1, &image[i], 0);
 }
 
@@ -221,16 +227,89 @@ bool read_only(void)
 	return ((struct terrace_super_disk *)at(0))->compat_ro || ((struct terrace_super_disk *)at(1))->compat_ro;
 }
 
+static bool hit(enum kind from, enum kind to)
+{
+	for (u32 k = 0; k < nr_targets; k++)
+		if (target[k].kind >= from && target[k].kind <= to && target[k].hit)
+			return true;
+	return false;
+}
+
+bool label_hit(void) { return hit(LABEL, LABEL); }
+bool super_hit(void) { return hit(SUPER, OTHER_SUPER); }
+bool lazy_super_hit(void) { return lazy && hit(SUPER, SUPER); }
+
+bool journal_end_hit(void)
+{
+	u64 end = super.tail_block_seq + journal_blocks;
+
+	for (u32 k = 0; k < nr_targets; k++)
+		if (target[k].kind == JOURNAL && target[k].hit && target[k].seq + 1 >= end)
+			return true;
+	return false;
+}
+
+bool devices_as_before(void)
+{
+	struct tr_label now;
+
+	for (u32 i = 0; i < nr_images; i++)
+		if (!label_of(&image[i], &now) || now.tier_index != places[i].tier_index || now.flags != places[i].flags ||
+		    now.meta_start != places[i].meta_start || now.meta_blocks != places[i].meta_blocks)
+			return false;
+	return true;
+}
+
+u64 newest_generation(void)
+{
+	struct tr_super copy;
+	u64 newest = 0;
+
+	for (u32 i = 0; i < nr_images; i++)
+		for (u32 k = 0; places[i].meta_blocks && k < 2; k++)
+			if (!tr_super_decode(&copy, image[i].is + (places[i].meta_start + k) * TERRACE_BLOCK_BYTES) && copy.generation > newest)
+				newest = copy.generation;
+	return newest;
+}
+
+void wipe(void)
+{
+	for (u32 i = 0; i < nr_images; i++) {
+		change(&image[i], 0, TERRACE_LABEL_COPIES);
+		memset(image[i].is, 0xa5, TERRACE_LABEL_COPIES * TERRACE_BLOCK_BYTES);
+		if (!places[i].meta_blocks)
+			continue;
+		change(&image[i], places[i].meta_start, places[i].meta_blocks);
+		memset(image[i].is + places[i].meta_start * TERRACE_BLOCK_BYTES, 0xa5, places[i].meta_blocks * TERRACE_BLOCK_BYTES);
+	}
+}
+
 void find_targets(void)
 {
-	hold(!tr_label_decode(&label, image[1].is));
-	mirror_start = label.flags & TERRACE_LABEL_META_SYNC ? label.meta_start : 0;
-	hold(!tr_label_decode(&label, image[0].is));
-	meta = image[0].is + label.meta_start * TERRACE_BLOCK_BYTES;
+	bool copy = getenv("MIRROR");
+	struct tr_label *of = places;
+
+	for (u32 i = 0; i < nr_images; i++) {
+		hold(!tr_label_decode(&of[i], image[i].is));
+		if (copy && of[i].flags & TERRACE_LABEL_META)
+			mostly = (i + 1) << 3;
+		if (of[i].flags & (copy ? TERRACE_LABEL_META_SYNC | TERRACE_LABEL_META_LAZY : TERRACE_LABEL_META)) {
+			area = &image[i];
+			label = of[i];
+			lazy = of[i].flags & TERRACE_LABEL_META_LAZY;
+		} else if (of[i].flags & TERRACE_LABEL_META_SYNC) {
+			mirror = &image[i];
+			mirror_start = of[i].meta_start;
+		}
+	}
+	hold(area);
+	meta = area->is + label.meta_start * TERRACE_BLOCK_BYTES;
 	hold(find_structures());
+	journal_blocks = journal_length();
 	add_meta();
-	for (u32 i = 0; i < NR_IMAGES; i++)
-		add_shelves(&image[i], image[i].fd, i ? TERRACE_LABEL_COPIES : label.data_start);
+	for (u32 i = 0; i < nr_images; i++)
+		if (of[i].data_blocks)
+			add_shelves(&image[i], image[i].fd, of[i].data_start);
 }
 
 /* ---- inputs that make sense ------------------------------------------------------ */
@@ -286,6 +365,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 	if (size == 2 || !below(4)) {
 		data[0] = any();
 		data[1] = below(8) ? any() & ~RAW : any();
+		if (below(4))
+			data[1] = (data[1] & ~LEFT_OUT_BITS) | mostly;
 	}
 	return add_patch(data, size, most);
 }

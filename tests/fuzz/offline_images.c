@@ -7,8 +7,9 @@
 
 #include "fuzz/offline.h"
 
-struct image image[NR_IMAGES];
-struct spot changed[65536];
+struct image image[MOST_IMAGES];
+u32 nr_images;
+struct spot changed[1 << 18];
 u32 nr_changed;
 
 void change(struct image *img, u64 block, u64 nr)
@@ -43,16 +44,16 @@ static void copy_data(int from, int to, off_t bytes)
 		}
 }
 
-void open_image(struct image *img, const char *folder, const char *name)
+static bool open_image(const char *folder, const char *name)
 {
 	char *path = ctl_text("%s/%s", folder, name);
 	int from = open(path, O_RDONLY | O_CLOEXEC);
+	struct image *img = &image[nr_images];
 	struct stat st;
 
-	if (from < 0 || fstat(from, &st)) {
-		perror(path);
-		exit(2);
-	}
+	free(path);
+	if (from < 0 || fstat(from, &st))
+		return false;
 	img->fd = memfd_create(name, MFD_CLOEXEC);
 	img->blocks = st.st_size / TERRACE_BLOCK_BYTES;
 	snprintf(img->path, sizeof(img->path), "/proc/self/fd/%d", img->fd);
@@ -63,5 +64,54 @@ void open_image(struct image *img, const char *folder, const char *name)
 	hold(img->is != MAP_FAILED && img->was != MAP_FAILED && !fstat(img->fd, &st));
 	img->ino = st.st_ino;
 	close(from);
-	free(path);
+	nr_images++;
+	return true;
+}
+
+static void open_spare(void)
+{
+	struct image *img = &image[SPARE];
+	size_t bytes = 8 << 20;
+	struct stat st;
+
+	img->fd = memfd_create("spare", MFD_CLOEXEC);
+	img->blocks = bytes / TERRACE_BLOCK_BYTES;
+	snprintf(img->path, sizeof(img->path), "/proc/self/fd/%d", img->fd);
+	hold(!ftruncate(img->fd, bytes) && !fstat(img->fd, &st));
+	img->ino = st.st_ino;
+	img->is = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, img->fd, 0);
+	img->was = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	hold(img->is != MAP_FAILED && img->was != MAP_FAILED);
+}
+
+void clear_spare(void)
+{
+	for (u32 k = 0; k < nr_changed; k++)
+		if (changed[k].image == &image[SPARE])
+			memset(image[SPARE].is + changed[k].block * TERRACE_BLOCK_BYTES, 0, TERRACE_BLOCK_BYTES);
+}
+
+bool label_of(const struct image *img, struct tr_label *label)
+{
+	struct tr_label copy[TERRACE_LABEL_COPIES];
+	bool good[TERRACE_LABEL_COPIES];
+
+	for (u32 k = 0; k < TERRACE_LABEL_COPIES; k++)
+		good[k] = !tr_label_decode(&copy[k], img->is + k * TERRACE_BLOCK_BYTES);
+	if (good[0] || good[1])
+		*label = copy[!good[0] || (good[1] && copy[1].generation > copy[0].generation)];
+	return good[0] || good[1];
+}
+
+void open_images(void)
+{
+	const char *folder = getenv("OFFLINE");
+
+	folder = folder ? folder : ".";
+	if (!open_image(folder, "fast") || !open_image(folder, "slow")) {
+		fprintf(stderr, "%s: fast and slow cannot be opened\n", folder);
+		exit(2);
+	}
+	open_image(folder, "meta");
+	open_spare();
 }

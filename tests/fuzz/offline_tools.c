@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <sanitizer/allocator_interface.h>
@@ -13,7 +14,7 @@
 
 #define ALLOC_SLOTS	(1u << 15)
 
-bool writing;
+u32 given, writable, writes, killed_at;
 static bool running;
 static jmp_buf leave;
 static int first_fd;
@@ -93,45 +94,125 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset)
 {
 	struct stat st;
 
-	hold(!running || writing);
 	hold(!fstat(fd, &st));
-	for (u32 i = 0; i < NR_IMAGES && running; i++)
-		if (image[i].ino == st.st_ino)
-			change(&image[i], offset / TERRACE_BLOCK_BYTES, bytes / TERRACE_BLOCK_BYTES);
+	for (u32 i = 0; i < MOST_IMAGES && running; i++) {
+		if (image[i].ino != st.st_ino)
+			continue;
+		hold(writable & 1u << i);
+		if (++writes == killed_at)
+			longjmp(leave, 1 + KILLED);
+		change(&image[i], offset / TERRACE_BLOCK_BYTES, bytes / TERRACE_BLOCK_BYTES);
+	}
 	return __real_pwrite(fd, buf, bytes, offset);
 }
 
-int call(const struct ctl_command *command, const char *args)
-{
-	FILE *out = stdout, *err = stderr;
-	char words[128], *argv[16], *save;
-	int argc = 0, status;
+/* ---- what they are given --------------------------------------------------------- */
 
-	snprintf(words, sizeof(words), "%s %s --limit 5", command->name, args);
-	if (command == &ctl_dump_command)
-		snprintf(words, sizeof(words), "dump %s", args);
-	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		argv[argc++] = word;
-	for (u32 i = 0; i < NR_IMAGES; i++)
-		argv[argc++] = image[i].path;
-	argv[argc] = NULL;
+static struct {
+	const char *word;
+	char path[32];
+	int fd;
+	FILE *stream;
+} file[NR_FILES] = {
+	[DUMP] = { .word = "DUMP" }, [DUMP_AGAIN] = { .word = "DUMP_AGAIN" }, [OUT] = { .word = "OUT" }, [MAP] = { .word = "MAP" },
+};
+
+static void make_files(void)
+{
+	for (u32 k = 0; k < NR_FILES; k++) {
+		file[k].fd = memfd_create(file[k].word, MFD_CLOEXEC);
+		hold(file[k].fd >= 0);
+		snprintf(file[k].path, sizeof(file[k].path), "/proc/self/fd/%d", file[k].fd);
+		file[k].stream = fdopen(dup(file[k].fd), "w");
+		hold(file[k].stream);
+		setvbuf(file[k].stream, malloc(BUFSIZ), _IOFBF, BUFSIZ);	/* not of a tool's memory */
+	}
+}
+
+void file_write(u32 nr, const char *text, size_t bytes)
+{
+	hold(!ftruncate(file[nr].fd, 0) && pwrite(file[nr].fd, text, bytes, 0) == (ssize_t)bytes);
+}
+
+char *file_read(u32 nr, size_t *bytes)
+{
+	struct stat st;
+	char *text;
+
+	hold(!fstat(file[nr].fd, &st));
+	*bytes = st.st_size;
+	text = ctl_alloc(*bytes + 1);
+	hold(pread(file[nr].fd, text, *bytes, 0) == (ssize_t)*bytes);
+	return text;
+}
+
+int file_fd(u32 nr) { return file[nr].fd; }
+
+static char *path_of(char *word)
+{
+	if (!strcmp(word, "SPARE"))
+		return image[SPARE].path;
+	for (u32 k = 0; k < NR_FILES; k++)
+		if (!strcmp(word, file[k].word))
+			return file[k].path;
+	return word;
+}
+
+/* ---- running one ----------------------------------------------------------------- */
+
+static int run(const struct ctl_command *command, int argc, char **argv)
+{
+	int status;
+
 	optind = 0;
-	if (nowhere)
-		stdout = stderr = nowhere;
+	writes = 0;
 	running = true;
 	status = setjmp(leave);
 	if (status) {
 		running = false;
 		clean_up();
-		status--;
-	} else {
-		status = command->run(command, argc, argv);
-		running = false;
-		forget();
+		return status - 1;
 	}
+	status = command->run(command, argc, argv);
+	running = false;
+	forget();
+	return status;
+}
+
+static int call_to(const struct ctl_command *command, const char *args, FILE *to)
+{
+	FILE *out = stdout, *err = stderr;
+	char words[160], *argv[16], *save;
+	int argc = 0, status;
+	bool limited = command != &ctl_dump_command && command != &ctl_restore_command;
+
+	snprintf(words, sizeof(words), "%s %s%s", command->name, args, limited ? " --limit 5" : "");
+	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = path_of(word);
+	for (u32 i = 0; i < MOST_IMAGES; i++)
+		if (given & 1u << i)
+			argv[argc++] = image[i].path;
+	argv[argc] = NULL;
+	if (nowhere)
+		stdout = stderr = nowhere;
+	if (to)
+		stdout = to;
+	status = run(command, argc, argv);
 	stdout = out;
 	stderr = err;
-	hold(status == CTL_OK || status == CTL_PROBLEM);
+	hold(status == CTL_OK || status == CTL_PROBLEM || (status == CTL_USAGE && command == &ctl_restore_command) || status == KILLED);
+	return status;
+}
+
+int call(const struct ctl_command *command, const char *args) { return call_to(command, args, NULL); }
+
+int call_into(const struct ctl_command *command, const char *args, u32 nr)
+{
+	int status;
+
+	hold(!ftruncate(file[nr].fd, 0) && !fseek(file[nr].stream, 0, SEEK_SET));
+	status = call_to(command, args, file[nr].stream);
+	hold(!fflush(file[nr].stream));
 	return status;
 }
 
@@ -149,6 +230,7 @@ void set_up_tools(void)
 	if (!getenv("SAY"))
 		nowhere = fopen("/dev/null", "w");
 	setvbuf(nowhere ? nowhere : stdout, buffer, _IOFBF, sizeof(buffer));
+	make_files();
 	first_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close(first_fd);
 	hold(!__sanitizer_install_malloc_and_free_hooks(note_alloc, note_free) || true);

@@ -4,7 +4,7 @@
  * offline tools can be tested without the kernel module.
  *
  *	image [--seed N] [--before N] [--between N] [--after N] [--clean]
- *	      [--packs N] [--packing PERCENT] [--generation N] [--break WHAT] [--blocks FILE] TIER0 TIER1...
+ *	      [--packs N] [--packing PERCENT] [--generation N] [--break WHAT] [--blocks FILE] TIER0 TIER1... [METADATA]
  *
  * A model does random operations as the module would: --before of them, then
  * the journal's tail is set; --between more, then pages are written (some of
@@ -518,7 +518,7 @@ static void open_tier(u32 nr, const char *path)
 	fd[nr] = open(path, O_RDWR);
 	if (fd[nr] < 0 || pread(fd[nr], block, sizeof(block), 0) != sizeof(block))
 		die(path);
-	if (tr_label_decode(&label[nr], block) || label[nr].tier_index != nr)
+	if (tr_label_decode(&label[nr], block) || (label[nr].tier_index != nr && label[nr].tier_index != TERRACE_META_DEVICE))
 		die("not this tier's label");
 	if (label[nr].flags & TERRACE_LABEL_META)
 		primary = nr;
