@@ -23,10 +23,10 @@
 # the process ends, there each row is warmed up in the process that is measured, on all systems. ON= or DBS= and FS=, SYSTEMS=, ROWS=, KEYS=, OPS= from the environment.
 # shellcheck disable=SC2034
 if [[ ${ON:-}${DBS:-} = *-large* ]]; then
-	VOLUME_MB=${VOLUME_MB:-1024} SHARE=${SHARE:-20} KEYS=${KEYS:-600000} WARMS_INSIDE=yes
-	WARM=${WARM:-$((KEYS / 6))}	# before each row: enough to fill the fast drive
+	VOLUME_MB=${VOLUME_MB:-1024} SHARE=${SHARE:-20} KEYS=${KEYS:-400000} WARMS_INSIDE=yes
+	WARM=${WARM:-$((KEYS / 4))}	# before each row: enough to fill the fast drive
 	ROWS=${ROWS:-C,A,hot}
-	SYSTEMS=${SYSTEMS:-fast slow bcache paths pcache terrace}
+	SYSTEMS=${SYSTEMS:-slow fast paths pcache terrace}
 fi
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd}
 VOLUME_MB=${VOLUME_MB:-384}
