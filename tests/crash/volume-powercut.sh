@@ -11,6 +11,13 @@ LIMIT=${LIMIT:-40}	# seconds, shared by the phases
 LEAST=${LEAST:-16}		# cuts; fewer is a failure: something hangs or crawls
 MB=(64 320)		# small, so that the journal wraps and the fast drive overflows
 cuts=0
+# ORDERS=1: orders of every mode run while the power goes (crash/volume-powercut-orders); few regions, so that these have blocks
+beside=() ops=60 TALLY=/dev/shm/tally
+if [ "${ORDERS:-}" ]; then
+	PATH=$TERRACE_TREE/build:$PATH in_ram orders
+	ops=300
+	beside=(--blocks 24576 --beside "LD_LIBRARY_PATH=$RAM/lib exec $RAM/orders /dev/terrace/vol random 1000000 \$SEED 24 tier_down=1 shelves=5 batch=4 tally=$TALLY >> /dev/shm/orders 2>&1")
+fi
 
 # setup DRIVE-PARAMS FORMAT-WORD: new drives, formatted
 setup() {
@@ -26,7 +33,7 @@ setup() {
 cut() {
 	local seconds=$1 status=0
 	shift
-	oracle cuts --ledger "$LEDGER" --device "$VOL" --volume vol --table "$(vol_table "$@")" --drives fast,slow --ops 60 --suspend \
+	oracle cuts --ledger "$LEDGER" --device "$VOL" --volume vol --table "$(vol_table "$@")" --drives fast,slow --ops $ops --suspend "${beside[@]}" \
 		--check "LD_LIBRARY_PATH=$RAM/lib $RAM/terracectl check --full ${VOL_DRIVES[*]} > /dev/shm/checked 2>&1" \
 		--seconds "$seconds" --seed "$SEED" > /dev/shm/cuts 2>&1 || status=$?
 	CUTS_SAID=$(cat /dev/shm/cuts)
@@ -58,15 +65,19 @@ phase() {
 	pass "$name: ${CUTS_SAID#oracle: }"
 }
 
+# Drives that lie, first: the test must notice.
+lies() {
+	setup "lie_flush=on lie_fua=on" atomic
+	if cut 60; then die "nothing noticed that the drives ignore flushes: $CUTS_SAID"; fi
+	grep -q BROKEN <<< "$CUTS_SAID" || die "drives that ignore flushes: $CUTS_SAID"
+	pass "drives that ignore flushes are noticed: $(grep -m 1 BROKEN <<< "$CUTS_SAID")"
+	dmr vol 2> /dev/null || true
+	rmdrive fast
+	rmdrive slow
+}
+
 load_terrace
-# The same on drives that lie, first: the test must notice.
-setup "lie_flush=on lie_fua=on" atomic
-if cut 60; then die "nothing noticed that the drives ignore flushes: $CUTS_SAID"; fi
-grep -q BROKEN <<< "$CUTS_SAID" || die "drives that ignore flushes: $CUTS_SAID"
-pass "drives that ignore flushes are noticed: $(grep -m 1 BROKEN <<< "$CUTS_SAID")"
-dmr vol 2> /dev/null || true
-rmdrive fast
-rmdrive slow
+[ "${ORDERS:-}" ] || lies
 
 phase "blocks written whole, in place" 30 "atom=4096" atomic stream_kb=256
 phase "no volatile cache" 20 "atom=4096 cache=off" atomic stream_kb=256 commit_ms=60000

@@ -5,16 +5,18 @@
  * back, let the checker look at the devices, and compare every block that was
  * touched with what it may hold. In a part of the rounds recovery meets a
  * power cut as well. Meanwhile a pest asks for checkpoints, evictions and
- * suspends at bad moments.
+ * suspends at bad moments, and a command may run beside the work: move orders, say.
  *
  * The drives must be of one power group. Everything follows from the seed,
  * but for what threads make of it.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -157,11 +159,47 @@ static void *pester(void *arg)
 	return NULL;
 }
 
+/* ---- what runs beside ---- */
+
+/* A process group, so that all of it can be ended. 0: there is none. */
+static pid_t begin_beside(struct cuts *k)
+{
+	char seed[24];
+	pid_t pid;
+
+	if (!k->c->beside)
+		return 0;
+	snprintf(seed, sizeof(seed), "%u", below(k, UINT32_MAX));
+	pid = fork();
+	if (pid < 0)
+		trouble("fork: %s", strerror(errno));
+	if (!pid) {
+		setpgid(0, 0);
+		setenv("SEED", seed, 1);
+		execl("/bin/sh", "sh", "-c", k->c->beside, NULL);
+		_exit(127);
+	}
+	setpgid(pid, pid);	/* whoever comes first */
+	return pid;
+}
+
+/* The power is off: whatever it waits for fails. */
+static void end_beside(pid_t pid)
+{
+	if (!pid)
+		return;
+	kill(-pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static int work(struct cuts *k, uint32_t ops)
 {
 	bool pest = below(k, 2);
+	pid_t beside = begin_beside(k);
 	int result;
 
+	if (beside)
+		usleep(500000 + below(k, 1500000));	/* it has to begin; the power may go meanwhile */
 	k->o.seed = k->random;
 	k->o.ops = ops;
 	k->o.threads = 1 + below(k, 2);
@@ -183,6 +221,7 @@ static int work(struct cuts *k, uint32_t ops)
 	if (pest)
 		pthread_join(k->pest, NULL);
 	dm_resume(k->c->volume);	/* in case the pest could not */
+	end_beside(beside);
 	ledger_crash(k->l);
 	spend(k, CUT);
 	return result;
@@ -224,7 +263,7 @@ static bool round_of(struct cuts *k)
 	int err;
 
 	snprintf(k->what, sizeof(k->what), "cut %llu", (unsigned long long)k->cuts);
-	arm(k, 120);
+	arm(k, k->c->beside ? 600 : 120);	/* what runs beside writes as well */
 	if (work(k, k->c->ops) == EXIT_BROKEN)
 		return false;
 	take_down(k);

@@ -9,6 +9,7 @@ struct cut_options {
 	const char *volume, *table;	/* device-mapper name and table line */
 	const char *drives;		/* of the drive models, the fastest first: a,b */
 	const char *check;		/* shell command that judges the devices of a closed volume; NULL: none */
+	const char *beside;		/* shell command that runs beside the work, with a $SEED of its own, until the power is off; NULL: none */
 	uint64_t cuts, ops;
 	bool suspend;			/* the pest suspends, too */
 };

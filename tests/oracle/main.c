@@ -7,7 +7,7 @@
  *	oracle verify --ledger FILE --device DEV --clean|--crash|--older [OPTION]...
  *	oracle show   --ledger FILE [BLOCK]...
  *	oracle cuts   --ledger FILE --device DEV --volume NAME --table LINE
- *		--drives NAME,... [--check COMMAND] [--cuts N] [--suspend] [OPTION]...
+ *		--drives NAME,... [--check COMMAND] [--beside COMMAND] [--cuts N] [--suspend] [OPTION]...
  *
  * create: a ledger of a device that holds zeros. run: random operations,
  * reads are checked at once; the ledger then says what may be there. Runs on
@@ -252,7 +252,7 @@ static const struct option longs[] = {
 	{ "first", 1, NULL, 'f' }, { "max-kb", 1, NULL, 'm' }, { "max-discard-kb", 1, NULL, 'D' }, { "min-discard-kb", 1, NULL, 'i' }, { "stream-ops", 1, NULL, 'S' },
 	{ "hot", 1, NULL, 'h' }, { "overlap", 1, NULL, 'o' }, { "weights", 1, NULL, 'w' }, { "limit", 1, NULL, 'L' },
 	{ "sample", 1, NULL, 'e' }, { "nospc-ok", 0, NULL, 'N' }, { "eio-ok", 0, NULL, 'O' }, { "eio", 1, NULL, 'E' }, { "clean", 0, NULL, 'C' }, { "crash", 0, NULL, 'X' },
-	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' },
+	{ "volume", 1, NULL, 'V' }, { "table", 1, NULL, 'B' }, { "drives", 1, NULL, 'R' }, { "check", 1, NULL, 'c' }, { "beside", 1, NULL, 'Z' },
 	{ "cuts", 1, NULL, 'P' }, { "suspend", 0, NULL, 'u' }, { "marks", 1, NULL, 'M' },
 	{ "touched", 0, NULL, 'T' }, { "keep", 0, NULL, 'K' }, { "older", 0, NULL, 'U' }, { "only", 1, NULL, 'F' }, { "help", 0, NULL, '?' }, { }
 };
@@ -289,6 +289,7 @@ static void set_option(struct options *o, int key, const char *name)
 	case 'B': cut.table = optarg; break;
 	case 'R': cut.drives = optarg; break;
 	case 'c': cut.check = optarg; break;
+	case 'Z': cut.beside = optarg; break;
 	case 'P': cut.cuts = number(name, optarg, UINT32_MAX); break;
 	case 'u': cut.suspend = true; break;
 	case 'M': o->marks = optarg; break;

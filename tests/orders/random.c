@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Orders of every mode at random, in batches of 1 to 16, drawn so that nearly each
+ * Orders of every mode at random, in batches of 1 to 16 (or to batch=), drawn so that nearly each
  * of them has something to do: a region's state is asked for before, and an order
  * that would find nothing is drawn again. (One in sixteen is given as it comes: being
  * refused is to be tried as well.) Most let a few dozen blocks go down or up, one in
@@ -8,11 +8,14 @@
  * and small ones are more of them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "orders.h"
 
@@ -27,7 +30,16 @@ static unsigned int nr_regions;
 /* What the words after COUNT SEED REGIONS say. Tiers: from the first of the two to the second. */
 static unsigned int tier_up[2], tier_down[2] = { 1, 1 };
 static unsigned int nr_shelves = 8, first_shelf;	/* are cleaned */
+static unsigned int most_at_once = BATCH;
 static unsigned long long first_region;
+
+/*
+ * Orders of each mode, that were given and that were carried out, added up in a file: this program
+ * may be killed at any time. What is given and has no result yet is under way.
+ */
+static struct tally {
+	uint64_t given[8], ended[8], executed[8];
+} *tally;
 
 static uint64_t rnd(void)
 {
@@ -160,12 +172,30 @@ static bool tiers(const char *text, unsigned int *range)
 	return n >= 1 && range[0] <= range[1] && range[1] < TERRACE_MAX_TIERS;
 }
 
+static void open_tally(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*tally)))
+		die(path);
+	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (tally == MAP_FAILED)
+		die(path);
+	close(fd);
+}
+
 static bool understood(const char *word)
 {
+	if (!strncmp(word, "tally=", 6)) {
+		open_tally(word + 6);
+		return true;
+	}
 	if (!strncmp(word, "tier_up=", 8))
 		return tiers(word + 8, tier_up);
 	if (!strncmp(word, "tier_down=", 10))
 		return tiers(word + 10, tier_down);
+	if (sscanf(word, "batch=%u", &most_at_once) == 1)
+		return most_at_once && most_at_once <= BATCH;
 	if (sscanf(word, "shelves=%u+%u", &first_shelf, &nr_shelves) == 2)
 		return nr_shelves;
 	first_shelf = 0;
@@ -194,11 +224,13 @@ int do_random(struct volume *v, int argc, char **argv)
 		if (!understood(argv[k]))
 			usage();
 	while (done < count) {
-		int nr = rnd() % BATCH + 1;
+		int nr = rnd() % most_at_once + 1;
 
 		look(v);
 		for (k = 0; k < nr; k++)
 			random_move(&move[k]);
+		for (k = 0; k < nr && tally; k++)
+			tally->given[move[k].mode]++;
 		began = now_ns();
 		err = submit(v, move, nr);
 		took = now_ns() - began;
@@ -214,6 +246,10 @@ int do_random(struct volume *v, int argc, char **argv)
 			blocks_up += r->up;
 			executed += !r->error;
 			by_mode[r->mode] += !r->error;
+			if (tally) {
+				tally->ended[r->mode]++;
+				tally->executed[r->mode] += !r->error;
+			}
 			most_packs = r->packs > most_packs ? r->packs : most_packs;
 			if (!r->error || r->error == -ENOENT || r->error == -ENOSPC || r->error == -EBUSY ||
 			    r->error == -ETXTBSY)
