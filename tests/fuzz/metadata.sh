@@ -71,7 +71,7 @@ vol_check
 keep clean
 
 SECONDS=0	# on a busy machine what comes before takes longer than LIMIT
-opened=0 refused=0 errors=0 shelves=0
+opened=0 refused=0 errors=0 shelves=0 packs=0 copies=0
 for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST + LEAST); round++)); do
 	from=clean how=(sealed) drive=fast known=() up=("${UP[@]}")
 	case $((round % 5)) in
@@ -79,17 +79,24 @@ for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST
 	1)	from=journal ;;
 	4)	how=(shelf sealed) drive=slow known=(/dev/shm/known)
 		[ $((round % 3)) != 0 ] || how=(shelf raw)
-		[ $((round % 4)) != 0 ] || from=journal ;;
+		[ $((round % 4)) != 0 ] || from=journal
+		# a copy of a pack's index, on the fast drive; what follows it there is somebody's data
+		[ $((round % 15)) != 14 ] || how=(shelf sealed) drive=fast ;;
 	esac
 	[ $((round % 8)) != 5 ] || up+=(read_only)	# which deals out no space
 	give $from
-	echo "round $round, $from, ${how[*]}${up[${#UP[@]}]:+, read-only}: $(from_ram scribble "${how[@]}" $((SEED * 1000000 + round)) /dev/ram/$drive)"
+	what=$(from_ram scribble "${how[@]}" $((SEED * 1000000 + round)) /dev/ram/$drive)
+	echo "round $round, $from, ${how[*]}${up[${#UP[@]}]:+, read-only}: $what"
 	if ! (vol_up "${up[@]}") > /dev/shm/said 2>&1; then
 		refused=$((refused + 1))
 		continue
 	fi
 	opened=$((opened + 1))
 	[ $drive != slow ] || shelves=$((shelves + 1))
+	case $drive,$what in
+	slow,pack*) packs=$((packs + 1)) ;;
+	fast,pack*) copies=$((copies + 1)) ;;
+	esac
 	[ ${#known[@]} = 0 ] || cp /dev/shm/content /dev/shm/known
 	patiently scribble read "$VOL" "${known[@]}" || { cat /dev/shm/said; die "round $round (seed $SEED)"; }
 	grep -q ' 0 cannot' /dev/shm/said || errors=$((errors + 1))
@@ -105,5 +112,7 @@ for ((round = FIRST; round < FIRST + ROUNDS && (SECONDS < LIMIT || round < FIRST
 done
 [ $opened -gt 0 ] || die "none of them opened"
 [ $shelves -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "none of them has a damaged shelf"
+[ $packs -gt 0 ] || [ $shelves -lt 12 ] || die "none of $shelves damaged shelves has a damaged pack"
+[ $copies -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "none of them has a damaged copy of a pack's index"
 [ $refused -gt 0 ] || [ "$ROUNDS" -lt $LEAST ] || die "all of them opened"
-pass "$((opened + refused)) damaged volumes: $refused refused, $opened opened, $errors of them with blocks that cannot be read, $shelves with a damaged shelf"
+pass "$((opened + refused)) damaged volumes: $refused refused, $opened opened, $errors of them with blocks that cannot be read, $shelves with a damaged shelf ($packs of them a pack), $copies with a damaged copy of a pack's index"
