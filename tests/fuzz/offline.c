@@ -166,7 +166,7 @@ static const struct question shelves_question[] = {
 };
 
 u8 how;
-static bool shelves;
+static bool shelves, restore;
 
 static const struct question *question_of(u8 what)
 {
@@ -178,10 +178,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	shelves = getenv("SHELVES");
+	restore = getenv("RESTORE");
 	open_images();
 	find_targets();
 	set_up_truth();
 	set_up_tools();
+	given = (1u << nr_images) - 1;
+	if (restore)
+		set_up_restore();
 	return 0;
 }
 
@@ -193,6 +197,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	how = data[1];
 	given = (1u << nr_images) - 1;
+	if (restore) {
+		restore_changed(data, size);
+		undo_damage();
+		return 0;
+	}
 	q = question_of(data[0]);
 	if (q->ask == honest)
 		how |= RAW;

@@ -2,6 +2,7 @@
 /*
  * What the parts of the fuzzer of the offline tools say to each other:
  *   offline.c          what the tools are asked, and what has to hold
+ *   offline_restore.c  restore, from dumps that were changed
  *   offline_truth.c    is it true what salvage calls certain?
  *   offline_damage.c   what an input does to a volume, and inputs that make sense
  *   offline_tools.c    a tool's run in this process
@@ -127,6 +128,11 @@ struct question {
 };
 
 extern u8 how;		/* the input's second byte */
+
+/* offline_restore.c: an input changes a dump instead of the volume. */
+void set_up_restore(void);
+void restore_changed(const uint8_t *data, size_t size);
+size_t change_of_dump(uint8_t *data, size_t size, size_t most, uint64_t seed);
 
 /* offline_truth.c */
 void set_up_truth(void);

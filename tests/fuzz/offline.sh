@@ -5,7 +5,7 @@
 #
 # offline.c says what an input is and what has to hold. The same LEAST= inputs each time; with FUZZ_SECONDS= for so long for each
 # kind of volume, and again until there are so many in all. What was found on the way stays in build/fuzz/offline/; what the tools say to one input:
-#	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] [MIRROR=1] build/fuzz/offline/offline INPUT
+#	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] [MIRROR=1] [RESTORE=1] build/fuzz/offline/offline INPUT
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
 work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-1200} total=0
@@ -35,7 +35,7 @@ for source in "${sources[@]}"; do
 	[ "$source" != daemon/ctl/main.c ] || objcopy --weaken "$object.new"
 	mv "$object.new" "$object"
 done
-clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline{,_damage,_images,_tools,_truth}.c "${objects[@]}" \
+clang "${flags[@]}" -fsanitize=fuzzer -Wl,--wrap=exit,--wrap=pwrite -o "$work/offline" tests/fuzz/offline{,_damage,_images,_restore,_tools,_truth}.c "${objects[@]}" \
 	-Wl,--as-needed -ljson-c -llz4 -lzstd -lblkid -luuid -lnvme
 
 # ---- volumes with something of everything: slots, loose shelves, packs, a directory of each tree ----
@@ -109,5 +109,7 @@ for kind in clean journal mirror apart behind; do fuzz $kind $kind 14; done
 for kind in lazy behind apart; do MIRROR=1 fuzz $kind-copy $kind 7; done	# of the metadata is damaged instead
 SHELVES=1 fuzz shelves journal 5
 SHELVES=1 fuzz shelves-behind behind 4
+# what restore is given is changed instead; it waits for restore to be mended (Documentation/testing.md)
+for kind in journal apart; do [ ! "${CHANGED_DUMPS:-}" ] || RESTORE=1 fuzz $kind-restore $kind 40; done
 [ $total -ge "$least" ] || die "only $total inputs"
 echo "ok: $total inputs in all"

@@ -360,6 +360,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 	chance = seed;
 	if (most < 16 || below(3) == 0)
 		return LLVMFuzzerMutate(data, size, most);
+	if (getenv("RESTORE"))
+		return change_of_dump(data, size, most, any());
 	if (size < 2 || below(2))
 		size = 2;	/* begins anew */
 	if (size == 2 || !below(4)) {
