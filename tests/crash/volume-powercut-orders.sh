@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The power cuts of crash/volume-powercut, while random orders of every mode run: each mode was at work in rounds that a cut ended.
-# vm: mode=functional memory=3G timeout=1000 build=oracle,orders
+# vm: mode=functional memory=3G timeout=1000 build=oracle,orders long
 export ORDERS=1
 LIMIT=${LIMIT:-80} LEAST=${LEAST:-8}	# a round lasts seconds, or no order would come to its end in it
 . "$TERRACE_TREE/tests/crash/volume-powercut.sh"
