@@ -100,7 +100,7 @@ pcache_down() {
 pcache_settings() { echo "RocksDB's persistent cache, NewPersistentCache() as for flash, of $PERSISTENT_MB MiB in an ext4 on the fast drive; the database on the slow one. Of its files of 100 MiB the one that is being filled is read from memory, as the library has it"; }
 
 # by itself SYSTEM: is it a way of RocksDB's own?
-by_itself() { [[ $1 = p* ]]; }
+by_itself() { [[ $1 = paths || $1 = pcache ]]; }
 
 # fits SYSTEM: can $db have it? Who forgets between processes what it has learnt must not be warmed up in another one.
 fits() {
