@@ -11,7 +11,7 @@ FIRST=${FIRST:-1}
 ROUNDS=${ROUNDS:-100000}
 LIMIT=${LIMIT:-30}	# seconds, but
 LEAST=20		# rounds: a busy machine may make fewer in that, and one in five damages shelves
-MANY=16			# structures of theirs at once: of most shelves all that lives has left
+MANY=64			# structures of theirs at once: of most all that lives has left, and sixteen are no more than half of the time one that has not
 ctl=${CTL:-$TERRACE_TREE/build/terracectl}
 scribble=$TERRACE_TREE/build/scribble
 cd "$OUT" || exit
