@@ -14,7 +14,8 @@
  * the next activation copies it anew as a whole.
  *
  * After a clean stop the mirror is up to date and marked CLEAN: then it is
- * certain. It loses the mark before the first record that follows.
+ * certain. It loses the mark before the first record that follows, in both of
+ * its places (tr_lazy_unclean).
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -173,15 +174,15 @@ static int lazy_copy(struct terrace *tr, bool clean)
 	if (err || !lazy_begin(tr, super, clean))	/* a clean stop's must be its last one */
 		goto out;
 	clean &= !!(super->flags & TERRACE_SUPER_CLEAN);
-	if (!clean)
+	if (clean)
+		WRITE_ONCE(tr->pages->lazy_clean, true);	/* a write that fails may arrive */
+	else
 		super->flags &= ~TERRACE_SUPER_CLEAN;
 	err = copy_pages(tr, buf) ?: write_bitmap(tr, super, buf) ?: write_super(tr, super, buf);
-	if (!err) {
-		WRITE_ONCE(tr->pages->lazy_clean, clean);
+	if (!err)
 		lazy_done(tr, super);
-	} else if (err != -EINTR) {
+	else if (err != -EINTR)
 		tr_lazy_drop(tr, "copying failed", err);
-	}
 out:
 	kvfree(buf);
 	kfree(super);
@@ -222,47 +223,97 @@ int tr_lazy_sync(struct terrace *tr)
 		return 0;
 	mutex_lock(&m->lazy_mutex);
 	/* Also when the worker has just copied this generation. */
-	if (!m->lazy_clean || m->lazy_super.generation != tr->super.generation)
+	if (!(m->lazy_super.flags & TERRACE_SUPER_CLEAN) ||
+	    m->lazy_super.generation != tr->super.generation)
 		err = lazy_copy(tr, true);
 	mutex_unlock(&m->lazy_mutex);
 	return err == -ENOMEM ? err : 0;	/* a mirror that failed stops nothing */
 }
 
-/* Both superblocks of the mirror go: it says nothing any more. */
-static int zero_supers(struct terrace *tr, void *buf)
+/* --- the mark of a clean stop ---------------------------------------------- */
+
+/* Reads the superblock at @place. May it say CLEAN? One that cannot be read may. */
+static bool may_say_clean(struct terrace *tr, u32 place, int *err)
 {
-	memset(buf, 0, TERRACE_BLOCK_BYTES);
-	return write_lazy(tr, 0, buf, 1, REQ_FUA) ?: write_lazy(tr, 1, buf, 1, REQ_FUA);
+	struct tr_meta *m = tr->pages;
+
+	*err = tr_meta_read(tr, TR_COPY_LAZY, place, m->lazy_block, 1);
+	return *err || (!tr_super_decode(&m->lazy_read, m->lazy_block) &&
+			m->lazy_read.flags & TERRACE_SUPER_CLEAN);
+}
+
+/* The mark goes, or the whole superblock, if it cannot be read. */
+static int unmark(struct terrace *tr, u32 place)
+{
+	struct tr_meta *m = tr->pages;
+	int err;
+
+	if (!may_say_clean(tr, place, &err))
+		return 0;
+	if (err) {
+		memset(m->lazy_block, 0, TERRACE_BLOCK_BYTES);
+	} else {
+		m->lazy_read.flags &= ~TERRACE_SUPER_CLEAN;
+		tr_super_encode(m->lazy_block, &m->lazy_read);
+	}
+	return write_lazy(tr, place, m->lazy_block, 1, REQ_FUA);
+}
+
+/* What the newer one says is known as long as the mirror is in use. */
+static int unmark_newer(struct terrace *tr, u32 place)
+{
+	struct tr_super *super = &tr->pages->lazy_super;
+
+	if (!tr_meta_live(tr, TR_COPY_LAZY))
+		return unmark(tr, place);
+	if (!(super->flags & TERRACE_SUPER_CLEAN))
+		return 0;
+	super->flags &= ~TERRACE_SUPER_CLEAN;
+	return write_super(tr, super, tr->pages->lazy_block);
+}
+
+/* If the older one cannot be written, it is hidden by the newer all the same. */
+static int unmark_both(struct terrace *tr)
+{
+	u32 newer = tr->pages->lazy_super.generation & 1;
+	int older_err = unmark(tr, !newer);
+
+	return unmark_newer(tr, newer) ?: older_err;
 }
 
 /*
- * In place, at the only complete superblock of the mirror: torn by a power
- * cut it would take the mirror with it, which then is copied anew. Only a
- * power cut that destroys the primary as well could tell.
+ * Before the first record that follows a clean stop. Both superblocks may say CLEAN:
  *
- * A mirror that was given up may say CLEAN as well, as long as its drive is
- * there. One that cannot be written now is tried again, once a second; the labels
- * of the other drives say that it is out of date.
+ *   - after two clean stops without a record between;
+ *   - after a clean stop, and a generation that was copied beside it without the mark;
+ *   - in the older place for long, where a module took the mark off the newer alone. As
+ *     soon as the newer could not be read the older one would be believed.
+ *
+ * Each in its place, the older first:
+ *
+ *   - Power fails before the newer one is written: it says CLEAN, and no record has followed.
+ *   - The newer one is torn: it takes the mirror with it, which then is copied anew. The
+ *     older is not CLEAN any more. Only a power cut that destroys the primary as well
+ *     could tell.
+ *
+ * A mirror that was given up may say CLEAN as well, as long as its drive is there. One
+ * that cannot be written is tried again, at once and then once a second; the labels of the
+ * other drives say that it is out of date.
  */
 void tr_lazy_unclean(struct terrace *tr)
 {
 	struct tr_meta *m = tr->pages;
-	int err = -EIO;
-	void *buf;
+	int err;
 
 	if (likely(!READ_ONCE(m->lazy_clean)) || !tr->lazy.bdev ||
 	    time_before(jiffies, m->lazy_next_try))
 		return;
 	mutex_lock(&m->lazy_mutex);
-	buf = m->lazy_block;
-	if (tr_meta_live(tr, TR_COPY_LAZY)) {
-		m->lazy_super.flags &= ~TERRACE_SUPER_CLEAN;
-		err = write_super(tr, &m->lazy_super, buf);
-		if (err)
-			tr_lazy_drop(tr, "its superblock cannot be written", err);
+	err = unmark_both(tr);
+	if (err) {
+		tr_lazy_drop(tr, "its superblocks cannot be written", err);
+		err = unmark_both(tr);
 	}
-	if (err)
-		err = zero_supers(tr, buf);
 	if (!err)
 		WRITE_ONCE(m->lazy_clean, false);
 	else
@@ -298,31 +349,32 @@ static int load_has(struct terrace *tr, const struct tr_super *super)
 	return err;
 }
 
-/* What the mirror says is not true any more, or will not be while it is copied
- * anew: its superblocks go, before the first commit.
+/*
+ * What the mirror says is not true any more, or will not be while it is copied
+ * anew: its superblocks go, before the first commit. The older first, which the
+ * newer hides: it may say CLEAN since long ago (tr_lazy_unclean).
  */
-static int invalidate(struct terrace *tr)
+static void invalidate(struct terrace *tr)
 {
-	void *buf = (void *)__get_free_page(GFP_KERNEL);
+	struct tr_meta *m = tr->pages;
+	u32 newer = m->lazy_super.generation & 1;
 	int err;
 
-	if (!buf)
-		return -ENOMEM;
-	err = zero_supers(tr, buf);
-	free_page((unsigned long)buf);
+	memset(m->lazy_block, 0, TERRACE_BLOCK_BYTES);
+	err = write_lazy(tr, !newer, m->lazy_block, 1, REQ_FUA) ?:
+	      write_lazy(tr, newer, m->lazy_block, 1, REQ_FUA);
 	if (err) {
 		tr_lazy_drop(tr, "its superblocks cannot be written", err);
-		tr->pages->lazy_clean = true;	/* for all we know: tr_lazy_unclean() */
-		tr->pages->lazy_next_try = jiffies;
+		m->lazy_clean = true;	/* for all we know: tr_lazy_unclean() */
+		m->lazy_next_try = jiffies;
 	}
-	return 0;
 }
 
 int tr_lazy_open(struct terrace *tr)
 {
 	struct tr_metaspace *space = &tr->pages->space;
 	struct tr_meta *m = tr->pages;
-	int err;
+	int err, unread;
 
 	if (!tr_writable(tr))
 		return 0;
@@ -341,8 +393,12 @@ int tr_lazy_open(struct terrace *tr)
 		err = -ESTALE;
 	if (!err)
 		err = load_has(tr, &m->lazy_super);
-	if (err == -ENOMEM || (err && invalidate(tr)))
-		return -ENOMEM;
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		invalidate(tr);
+	else
+		m->lazy_clean = may_say_clean(tr, 0, &unread) || may_say_clean(tr, 1, &unread);
 	mutex_lock(&tr->pages_mutex);
 	bitmap_copy(space->lazy_stale, space->live, space->blocks);
 	if (err) {
@@ -351,7 +407,6 @@ int tr_lazy_open(struct terrace *tr)
 		bitmap_zero(space->lazy_has, space->blocks);
 	} else {
 		/* A block of its generation was not reused since: it is the same. */
-		m->lazy_clean = m->lazy_super.flags & TERRACE_SUPER_CLEAN;
 		bitmap_andnot(space->lazy_stale, space->live, space->lazy_has, space->blocks);
 	}
 	bitmap_clear(space->lazy_stale, 0, space->first);

@@ -136,8 +136,9 @@ struct tr_meta {
 	struct mutex lazy_mutex;	/* one lazy copy at a time; pages_mutex nests in it */
 	struct work_struct lazy_work;
 	void *lazy_block;		/* for tr_lazy_unclean(); under lazy_mutex */
+	struct tr_super lazy_read;	/* … read for it, from one of the two places */
 	struct tr_super lazy_super;	/* complete on the lazy mirror; generation 0: nothing */
-	bool lazy_clean;		/* … and marked CLEAN there, or perhaps */
+	bool lazy_clean;		/* one of its two superblocks is marked CLEAN, or may be */
 	bool lazy_noted;		/* the labels know that it is out of date */
 	unsigned long lazy_next_try;	/* to take that mark away, jiffies */
 	bool lazy_stop;

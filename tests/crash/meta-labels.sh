@@ -64,3 +64,31 @@ vol_up read_only
 vol_down
 [ "$(certain)" -gt 0 ] || die "a lazy mirror that is in step again is not believed"
 pass "a lazy mirror that the volume went on without"
+
+# either superblock of the mirror is damaged: the other is not taken for the volume's last state. format marks both CLEAN
+VOL_TABLE=$whole
+vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}" --journal 1M
+whole=$VOL_TABLE
+vol_up commit_ms=100
+dd if=/dev/shm/written of="$VOL" bs=4k oflag=direct,dsync status=none
+vol_cut
+mirror=/dev/mapper/next		# tier 1 has it
+start=$(terracectl dump super "${VOL_DRIVES[@]}" | sed -n "s|^label device=$mirror .* meta_start=\([0-9]*\).*|\1|p")
+[ "$start" ] || die "where is the lazy mirror's metadata?"
+without fast
+klog_allow 'superblock . of metadata copy 2'
+for k in 0 1; do
+	dd if="$mirror" of=/dev/shm/super bs=4k skip=$((start + k)) count=1 iflag=direct status=none
+	dd if=/dev/urandom of="$mirror" bs=4k seek=$((start + k)) count=1 oflag=direct status=none
+	dmesg -C
+	if vol_up read_only 2> /dev/null; then die "a lazy mirror that the volume went on without was believed, without its superblock $k"; fi
+	klog_has 'it is behind: salvage the volume' || die "superblock $k of the lazy mirror: $(dmesg)"
+	if said=$(terracectl salvage --dry-run /dev/mapper/next /dev/mapper/slow 2>&1); then die "superblock $k of the lazy mirror: $said"; fi
+	dd if=/dev/shm/super of="$mirror" bs=4k seek=$((start + k)) count=1 oflag=direct status=none
+done
+VOL_TABLE=$whole
+vol_up
+cmp -n 32768 /dev/shm/written "$VOL"
+vol_down
+vol_check
+pass "the mark of a clean stop is taken off both superblocks"

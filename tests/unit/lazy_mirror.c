@@ -14,8 +14,8 @@
  *
  *  - What its newest superblock refers to is as it was in that generation, block for block,
  *    and there is one as soon as there has been one.
- *  - That superblock says CLEAN only as long as no record followed: it would be believed
- *    as the volume's last state.
+ *  - No superblock there says CLEAN when a record has followed. The newest would be believed
+ *    as the volume's last state; so would the other, once the newest cannot be read.
  */
 #define META		200u	/* blocks: of them */
 #define FIRST		104u	/* is the first that pages use */
@@ -44,9 +44,11 @@ static struct where {
 static bool went_on;			/* records were committed since the last clean stop */
 static bool had_one;			/* the mirror was complete, and has not been invalidated */
 static bool stopping;			/* a clean stop's copy may go over the only complete one */
-static bool noted;			/* the labels say that it is out of date */
-static bool zeroing;			/* one of its two superblocks is gone, the other will be: not looked at */
-static u32 refuse_write, copies;
+static u64 noted;			/* the labels say that it is out of date, up to this generation */
+static u32 refuse_write, refuse_writes;	/* the how-manyeth fails, and so many behind it */
+static bool refused_arrives;		/* … and is on the drive all the same */
+static u32 bad_sectors;			/* superblocks that cannot be read, a bit each */
+static u32 copies;
 static u32 busy;			/* checkpoints in the middle of a copy: of so many writes one */
 
 /* ---- what is on the drives -------------------------------------------------------- */
@@ -90,6 +92,20 @@ static int newest_super(image of, struct tr_super *super)
 	return found;
 }
 
+static bool says_clean(image of, u32 place)
+{
+	struct tr_super super;
+
+	return !tr_super_decode(&super, of[place]) && super.flags & TERRACE_SUPER_CLEAN && super.generation > noted;
+}
+
+static void judge_clean(image of)
+{
+	for (u32 place = 0; place < 2; place++)
+		if (went_on && says_clean(of, place))
+			fail_msg("superblock %u of the mirror says CLEAN, and the volume went on", place);
+}
+
 /* Of which generation is the mirror, as the drive might have it? 0: of none. */
 static u64 judge(image of)
 {
@@ -97,10 +113,9 @@ static u64 judge(image of)
 	u8 wanted[TERRACE_BLOCK_BYTES];
 	struct tr_super super;
 
-	if (zeroing || newest_super(of, &super))
+	judge_clean(of);
+	if (newest_super(of, &super))
 		return 0;
-	if (super.flags & TERRACE_SUPER_CLEAN && went_on && !noted)
-		fail_msg("generation %llu of the mirror says CLEAN, and the volume went on", (unsigned long long)super.generation);
 	if (tr_mbit_decode(of[super.bitmap_start[super.generation & 1]], bits, 0, super.generation, super.volume_uuid))
 		return 0;
 	assert_true(super.generation < GENERATIONS);
@@ -129,9 +144,19 @@ static void look(void)
 {
 	for (u32 which = 0; which < 3; which++) {
 		after_cut(which);
-		if (!judge(cut_image) && had_one && !stopping && !zeroing && !tr->lazy.failed)
+		if (!judge(cut_image) && had_one && !stopping && !tr->lazy.failed)
 			fail_msg("the mirror was complete, and is no more");
 	}
+}
+
+/* A superblock is torn by the power cut: the mirror may be lost by it, but not be believed. */
+static void look_at_torn(u64 block, const u8 *data)
+{
+	if (block >= 2)
+		return;
+	after_cut(0);
+	memcpy(cut_image[block], data, TERRACE_BLOCK_BYTES / 8);
+	judge_clean(cut_image);
 }
 
 static void flush(void)
@@ -154,29 +179,26 @@ void tr_meta_io_start(struct tr_meta_io *io) { memset(io, 0, sizeof(*io)); }
 void tr_meta_wait(struct tr_meta_io *io) {}
 int tr_meta_written(struct terrace *volume, struct tr_meta_io *io, const char *what) { return 0; }
 void tr_credits_durable(struct terrace *volume, const struct tr_super *super, u64 blocks) {}
-void tr_labels_note(struct terrace *volume) { noted |= volume->labels.to_note >> TR_COPY_LAZY & 1; }
+void tr_labels_note(struct terrace *volume) { if (volume->labels.to_note >> TR_COPY_LAZY & 1) noted = volume->super.generation; }
 
 void tr_meta_submit(struct terrace *volume, struct tr_meta_io *io, u32 copy, blk_opf_t opf, u64 block, void *buf, u32 nr)
 {
-	bool zeros, ends;
-
 	assert_int_equal(copy, TR_COPY_LAZY);
 	assert_true(block + nr <= META);
-	if (refuse_write && !--refuse_write) {
+	if (refuse_write ? !--refuse_write : refuse_writes && refuse_writes--) {
 		io->copy[copy].status = BLK_STS_IOERR;
-		return;
+		if (!refused_arrives)
+			return;
 	}
 	if (busy && !stopping && volume->super.generation && !random_below(&chance, busy))
 		checkpoint(false);
 	assert_true(nr_unsafe + nr <= UNSAFE);
-	zeros = block < 2 && !memchr_inv(buf, 0, TERRACE_BLOCK_BYTES);
-	zeroing |= zeros;
-	ends = zeros ? block : block < 2;
 	for (u32 k = 0; k < nr; k++, block++) {
 		unsafe[nr_unsafe].block = block;
 		memcpy(unsafe[nr_unsafe++].data, (u8 *)buf + k * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
 		if (opf & REQ_FUA) {
 			look();
+			look_at_torn(block, unsafe[nr_unsafe - 1].data);
 			memcpy(safe[block], unsafe[--nr_unsafe].data, TERRACE_BLOCK_BYTES);
 			for (u32 n = 0; n < nr_unsafe; n++)	/* what was written there before is no more */
 				if (unsafe[n].block == block)
@@ -184,7 +206,6 @@ void tr_meta_submit(struct terrace *volume, struct tr_meta_io *io, u32 copy, blk
 		}
 	}
 	copies++;
-	zeroing &= !ends;
 	look();
 }
 
@@ -212,6 +233,8 @@ void tr_meta_write(struct terrace *volume, struct tr_meta_io *io, blk_opf_t opf,
 
 int tr_meta_read(struct terrace *volume, u32 copy, u64 block, void *buf, u32 nr)
 {
+	if (copy == TR_COPY_LAZY && block < 2 && bad_sectors >> block & 1)
+		return -EIO;
 	after_cut(1);
 	memcpy(buf, copy == TR_COPY_LAZY ? cut_image[block] : primary[block], nr * TERRACE_BLOCK_BYTES);
 	return 0;
@@ -306,7 +329,7 @@ static void start(void)
 		bitmap_set(m->space.live, 0, FIRST);
 	memcpy(page, page_of[super.generation], sizeof(page));
 	assert_int_equal(m->space.first, FIRST);
-	noted = stopping = false;
+	stopping = false;
 	had_one = false;		/* it may be invalidated here */
 	assert_int_equal(tr_lazy_open(tr), 0);
 	had_one = !tr_lazy_lost(tr);
@@ -352,8 +375,9 @@ static int setup(void **state)
 	memset(primary, 0, sizeof(primary));
 	memset(safe, 0, sizeof(safe));
 	memset(page_of, 0, sizeof(page_of));
-	nr_unsafe = refuse_write = busy = copies = 0;
-	went_on = zeroing = false;
+	nr_unsafe = refuse_write = refuse_writes = bad_sectors = busy = copies = 0;
+	went_on = refused_arrives = false;
+	noted = 0;
 	chance = 88172645463325252ull;
 	start();
 	for (u32 k = 0; k < PAGES; k++)
@@ -470,6 +494,137 @@ static void a_stop_without_memory_leaves_nothing_that_is_believed(void **state)
 	}
 }
 
+/*
+ * Crash scenario: two clean stops without a record between them leave a superblock that says
+ * CLEAN in both places of the mirror. The volume goes on, and the mark is taken off the newer one
+ * alone. The mirror gets out of step, and the next activation zeroes its superblocks, the one at
+ * block 0 first. If that is the newer, and the power fails before the other is zeroed, the mirror
+ * says CLEAN of a generation after which the volume went on; with the primary gone it is believed.
+ * A bad sector in the newer one comes to the same, any day.
+ */
+static void neither_of_its_places_says_clean_when_the_volume_has_gone_on(void **state)
+{
+	copy();
+	for (u32 k = 0; k < 2; k++) {
+		assert_int_equal(stop(false), 0);
+		assert_int_equal(stop(false), 0);
+		commit();
+		tr->lazy.failed = true;
+		checkpoint(false);
+		checkpoint(false);
+		cut();			/* the next activation invalidates it */
+		checkpoint(false);
+		copy();
+		checkpoint(false);
+		if (k == 0)
+			checkpoint(false);
+		copy();
+	}
+}
+
+/*
+ * Crash scenario: the mirror is clean. There is no memory to copy the generation of another clean
+ * stop; the worker copies it later, beside the clean one and without its mark. The volume goes on, and
+ * the newest of the mirror does not say CLEAN; the older one does.
+ */
+static void a_generation_beside_a_clean_one_hides_nothing(void **state)
+{
+	assert_int_equal(stop(false), 0);
+	assert_int_equal(stop(true), -ENOMEM);
+	copy();
+	assert_int_equal(mirror(), tr->super.generation);
+	commit();
+}
+
+static void say_clean(u32 place)
+{
+	struct tr_super super;
+
+	flush();
+	assert_int_equal(tr_super_decode(&super, safe[place]), 0);
+	super.flags |= TERRACE_SUPER_CLEAN;
+	tr_super_encode(safe[place], &super);
+}
+
+/* What format, and modules before this one, leave in the older place. The mark that the newer one has stays until a record comes. */
+static void an_old_mark_goes_with_the_first_record(void **state)
+{
+	copy();
+	for (u32 k = 0; k < 2; k++) {
+		checkpoint(false);
+		copy();
+		went_on = false;
+		say_clean(!(tr->super.generation & 1));
+		cut();
+		assert_true(says_clean(safe, !(tr->super.generation & 1)));
+		commit();
+	}
+}
+
+/*
+ * A place that cannot be written: the older one is hidden by the newer, whose mark goes all the
+ * same. The other drives take note of it, and it is tried again until it is gone.
+ */
+static void a_mark_that_stays_is_noted_and_tried_again(void **state)
+{
+	static const struct { u32 first, more; } refused[] = { { 1, 0 }, { 2, 0 }, { 1, 1 }, { 1, 3 }, { 2, 2 } };
+
+	for (u32 k = 0; k < ARRAY_SIZE(refused); k++) {
+		teardown(NULL);
+		setup(NULL);
+		copy();
+		assert_int_equal(stop(false), 0);
+		assert_int_equal(stop(false), 0);
+		refuse_write = refused[k].first;
+		refuse_writes = refused[k].more;
+		commit();
+		assert_true(tr->lazy.failed);
+		refuse_write = refuse_writes = 0;
+		kernel_jiffies += 2 * HZ;
+		commit();
+		noted = 0;
+		look();
+		checkpoint(false);
+		cut();
+		checkpoint(false);
+		copy();
+		assert_int_equal(mirror(), tr->super.generation);
+	}
+}
+
+/* The drive says that the superblock of a clean stop failed, and has it all the same. */
+static void a_mark_may_have_arrived_with_an_error(void **state)
+{
+	copy();
+	for (u32 write = 1; write < 12; write++) {
+		teardown(NULL);
+		setup(NULL);
+		copy();
+		refuse_write = write;
+		refused_arrives = true;
+		stop(false);
+		refuse_write = 0;
+		commit();
+	}
+}
+
+/* A superblock that cannot be read may be a clean one. */
+static void a_bad_sector_hides_no_mark(void **state)
+{
+	for (bad_sectors = 1; bad_sectors < 4; bad_sectors++) {
+		u32 bad = bad_sectors;
+
+		teardown(NULL);
+		setup(NULL);
+		copy();
+		assert_int_equal(stop(false), 0);
+		assert_int_equal(stop(false), 0);
+		bad_sectors = bad;
+		commit();
+		assert_int_equal(mirror(), tr->super.generation);
+	}
+}
+
 /* A generation that would go over the only complete one is left out. */
 static void it_never_goes_over_the_one_that_it_has(void **state)
 {
@@ -547,6 +702,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_out_of_step_is_mended, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_is_clean_until_the_volume_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stop_without_memory_leaves_nothing_that_is_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(neither_of_its_places_says_clean_when_the_volume_has_gone_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_generation_beside_a_clean_one_hides_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_old_mark_goes_with_the_first_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mark_that_stays_is_noted_and_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mark_may_have_arrived_with_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_bad_sector_hides_no_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_never_goes_over_the_one_that_it_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(whatever_happens, setup, teardown),
 	};
