@@ -139,6 +139,24 @@ static u32 read_leaf(struct trees *trees, u32 tree, u32 tier, u64 number,
 	return entry->count;
 }
 
+/* Either may be the one that is left one day, and by its records blocks are outdated. */
+static bool lazy_ahead(struct check *c)
+{
+	const struct tr_super *p = c->vol.primary.super;
+	const struct metadata *m = &c->vol.mirror;
+	bool ahead = false;
+
+	for (u32 k = 0; k < 2; k++) {
+		if (m->state[k] || m->copy[k].tail_record_seq <= p->tail_record_seq)
+			continue;
+		problem(&c->findings, where("%s: superblock copy %u (meta block %u)", m->dev->path, k, k),
+			"the lazy mirror has records up to %llu in its pages, the primary up to %llu",
+			m->copy[k].tail_record_seq, p->tail_record_seq);
+		ahead = true;
+	}
+	return ahead;
+}
+
 static void check_lazy(struct check *c)
 {
 	const struct tr_super *p = c->vol.primary.super, *m = c->vol.mirror.super;
@@ -149,14 +167,16 @@ static void check_lazy(struct check *c)
 		     "the lazy mirror was given up and is not in step: it will be copied anew");
 		return;
 	}
-	if (c->vol.mirror.torn >= 0)
-		return;		/* pages of the older copy may be reused */
 	if (m->generation > p->generation) {
 		problem(&c->findings, c->vol.mirror.dev->path,
 			"the lazy mirror is at checkpoint %llu, ahead of the primary at %llu",
 			m->generation, p->generation);
 		return;
 	}
+	if (lazy_ahead(c))
+		return;
+	if (c->vol.mirror.torn >= 0)
+		return;		/* pages of the older copy may be reused */
 	trees_init(&trees, &c->vol.mirror, &c->findings);
 	trees.leaf = c->full ? read_leaf : NULL;
 	for (u32 i = 0; i < m->nr_tiers; i++)

@@ -220,6 +220,14 @@ static void judge(struct map_reader *m)
 	}
 }
 
+/* A lazy mirror follows the primary: it cannot know more than that does. */
+static bool follows(const struct rebuild *rb, const struct metadata *meta, u32 k)
+{
+	const struct tr_super *primary = rb->vol->primary.super;
+
+	return meta->lazy && primary && meta->copy[k].generation <= primary->generation;
+}
+
 /* Whatever any superblock knows to be in its pages. */
 static void note_supers(struct rebuild *rb)
 {
@@ -227,7 +235,7 @@ static void note_supers(struct rebuild *rb)
 
 	for (u32 i = 0; i < 2; i++)
 		for (u32 k = 0; meta[i]->dev && k < 2; k++)
-			if (!meta[i]->state[k])
+			if (!meta[i]->state[k] && !follows(rb, meta[i], k))
 				note_seq(rb, meta[i]->copy[k].tail_record_seq);
 }
 

@@ -374,11 +374,29 @@ static void write_spaces(u32 tier, u64 seq)
 	free(entry);
 }
 
+#define AHEAD		1000000u	/* records that only the lazy mirror says it has */
+
+/* The module does so before the first record. */
+static void unmark_older(u32 place)
+{
+	static u64 block[512];
+	struct tr_super older;
+
+	if (pread(fd[mirror], block, sizeof(block), (label[mirror].meta_start + place) * sizeof(block)) != sizeof(block) ||
+	    tr_super_decode(&older, block))
+		die("the lazy mirror's older superblock");
+	older.flags &= ~TERRACE_SUPER_CLEAN;
+	older.tail_record_seq += breaks("lazy-older-ahead") ? AHEAD : 0;
+	tr_super_encode(block, &older);
+	write_block(fd[mirror], label[mirror].meta_start + place, block, 1);
+}
+
 static void write_super(void)
 {
 	static u64 block[512];
 	u32 parity = super.generation & 1;
 	bool cut = breaks("lazy-cut");	/* the lazy mirror was to become this one, but got only its bitmap */
+	u64 ahead = breaks("lazy-ahead") ? AHEAD : 0;
 
 	super.generation += cut ? 2 : 0;
 	for (u64 i = 0; i < tr_first_page(&super); i++)
@@ -397,13 +415,17 @@ static void write_super(void)
 	tr_super_encode(block, &super);
 	write_block(fd[primary], label[primary].meta_start + parity, block, 1);
 	if (mirror != ~0u) {
-		if (label[mirror].flags & TERRACE_LABEL_META_LAZY)
+		if (label[mirror].flags & TERRACE_LABEL_META_LAZY) {
 			super.flags |= TERRACE_SUPER_LAZY;
+			unmark_older(!parity);
+		}
 		if (cut)
 			super.flags &= ~TERRACE_SUPER_CLEAN;
 		super.generation -= cut ? 2 : 0;
+		super.tail_record_seq += ahead;
 		tr_super_encode(block, &super);
 		write_block(fd[mirror], label[mirror].meta_start + parity, block, 1);
+		super.tail_record_seq -= ahead;
 	}
 	printf("superblock %u\n", parity);
 }
