@@ -33,12 +33,12 @@ static void sound_dump(const char *args)
 /* … and nothing of it is lost. */
 static void sound_salvage(const char *args)
 {
-	hold(lazy_super_hit() || call(&ctl_check_command, "--full") || !call(&ctl_salvage_command, args));
+	hold(call(&ctl_check_command, "--full") || !call(&ctl_salvage_command, args));
 }
 
 static void sound_repair(const char *args)
 {
-	hold(read_only() || lazy_super_hit() || call(&ctl_check_command, "--full") || !call(&ctl_repair_command, args));
+	hold(read_only() || call(&ctl_check_command, "--full") || !call(&ctl_repair_command, args));
 }
 
 /* Without a device nothing is sound, nor when a label says that it is another one. */

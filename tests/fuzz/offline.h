@@ -76,11 +76,6 @@ bool label_hit(void);
 /* Does each label still say which tier it is, and where the metadata are? */
 bool devices_as_before(void);
 
-/*
- * The superblock of a lazy mirror, with $MIRROR. Two defects that are known wait there (Documentation/testing.md):
- * what check calls sound and repair does not, and an older copy that says CLEAN and is believed.
- */
-bool lazy_super_hit(void);
 bool super_hit(void);
 
 /* The last block of the journal, or the one behind: the end may not be told from where a crash tore it. */

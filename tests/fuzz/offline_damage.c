@@ -21,7 +21,6 @@ static struct image *mirror;	/* … and a copy that is always the same, NULL: th
 static u64 mirror_start;
 static struct tr_label places[MOST_IMAGES];
 static u64 journal_blocks;
-static bool lazy;		/* it is a lazy mirror's that are damaged */
 static u8 mostly;		/* LEFT_OUT_BITS of most inputs: the copy is of use without the primary */
 
 /* ---- what can be damaged --------------------------------------------------------- */
@@ -237,7 +236,6 @@ static bool hit(enum kind from, enum kind to)
 
 bool label_hit(void) { return hit(LABEL, LABEL); }
 bool super_hit(void) { return hit(SUPER, OTHER_SUPER); }
-bool lazy_super_hit(void) { return lazy && hit(SUPER, SUPER); }
 
 bool journal_end_hit(void)
 {
@@ -296,7 +294,6 @@ void find_targets(void)
 		if (of[i].flags & (copy ? TERRACE_LABEL_META_SYNC | TERRACE_LABEL_META_LAZY : TERRACE_LABEL_META)) {
 			area = &image[i];
 			label = of[i];
-			lazy = of[i].flags & TERRACE_LABEL_META_LAZY;
 		} else if (of[i].flags & TERRACE_LABEL_META_SYNC) {
 			mirror = &image[i];
 			mirror_start = of[i].meta_start;

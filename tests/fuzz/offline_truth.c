@@ -105,7 +105,7 @@ void honest(const char *args)
 	struct json_object *map;
 	size_t bytes;
 
-	if (truth && !lazy_super_hit()) {
+	if (truth) {
 		file_write(MAP, "", 0);
 		call(&ctl_salvage_command, words);
 		text = file_read(MAP, &bytes);
