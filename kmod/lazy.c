@@ -238,8 +238,10 @@ static bool may_say_clean(struct terrace *tr, u32 place, int *err)
 	struct tr_meta *m = tr->pages;
 
 	*err = tr_meta_read(tr, TR_COPY_LAZY, place, m->lazy_block, 1);
-	return *err || (!tr_super_decode(&m->lazy_read, m->lazy_block) &&
-			m->lazy_read.flags & TERRACE_SUPER_CLEAN);
+	if (*err)
+		return true;
+	*err = tr_super_decode(&m->lazy_read, m->lazy_block);
+	return !*err && m->lazy_read.flags & TERRACE_SUPER_CLEAN;
 }
 
 /* The mark goes, or the whole superblock, if it cannot be read. */
@@ -350,6 +352,25 @@ static int load_has(struct terrace *tr, const struct tr_super *super)
 }
 
 /*
+ * Is it certain that lazy_super is the newer of the two?
+ *
+ *   - Generation 5 is complete. The primary uses blocks again that 4 had and 5 has not.
+ *   - The superblock of 5 cannot be read any more, 4's can, and its bitmap. By that those
+ *     blocks would be the same on both, and never be copied.
+ *
+ * Zeros are no newer one: the mirror was made void, and has had one generation since.
+ */
+static bool is_newer(struct terrace *tr)
+{
+	struct tr_meta *m = tr->pages;
+	int err;
+
+	m->lazy_clean = may_say_clean(tr, !(m->lazy_super.generation & 1), &err) ||
+			m->lazy_super.flags & TERRACE_SUPER_CLEAN;
+	return !err || (err == -ENODATA && !memchr_inv(m->lazy_block, 0, TERRACE_BLOCK_BYTES));
+}
+
+/*
  * What the mirror says is not true any more, or will not be while it is copied
  * anew: its superblocks go, before the first commit. The older first, which the
  * newer hides: it may say CLEAN since long ago (tr_lazy_unclean).
@@ -363,9 +384,9 @@ static void invalidate(struct terrace *tr)
 	memset(m->lazy_block, 0, TERRACE_BLOCK_BYTES);
 	err = write_lazy(tr, !newer, m->lazy_block, 1, REQ_FUA) ?:
 	      write_lazy(tr, newer, m->lazy_block, 1, REQ_FUA);
+	m->lazy_clean = err;		/* for all we know: tr_lazy_unclean() */
 	if (err) {
 		tr_lazy_drop(tr, "its superblocks cannot be written", err);
-		m->lazy_clean = true;	/* for all we know: tr_lazy_unclean() */
 		m->lazy_next_try = jiffies;
 	}
 }
@@ -374,7 +395,7 @@ int tr_lazy_open(struct terrace *tr)
 {
 	struct tr_metaspace *space = &tr->pages->space;
 	struct tr_meta *m = tr->pages;
-	int err, unread;
+	int err;
 
 	if (!tr_writable(tr))
 		return 0;
@@ -389,7 +410,7 @@ int tr_lazy_open(struct terrace *tr)
 	if (!err && (tr->super.flags & TERRACE_SUPER_LAZY_LOST ||
 		     m->lazy_super.generation > tr->super.generation ||
 		     memcmp(m->lazy_super.volume_uuid, tr->super.volume_uuid,
-			    TERRACE_UUID_BYTES)))
+			    TERRACE_UUID_BYTES) || !is_newer(tr)))
 		err = -ESTALE;
 	if (!err)
 		err = load_has(tr, &m->lazy_super);
@@ -397,8 +418,6 @@ int tr_lazy_open(struct terrace *tr)
 		return err;
 	if (err)
 		invalidate(tr);
-	else
-		m->lazy_clean = may_say_clean(tr, 0, &unread) || may_say_clean(tr, 1, &unread);
 	mutex_lock(&tr->pages_mutex);
 	bitmap_copy(space->lazy_stale, space->live, space->blocks);
 	if (err) {
