@@ -37,7 +37,9 @@ static void check_journal_end(struct check *c)
 		     "torn by a crash, or damaged; the journal ends before it");
 }
 
-/* A torn superblock is explained by a crash, unless there was none. */
+/* A torn superblock is explained by a crash, unless there was none. A lazy mirror's is written after the
+ * last one of a clean stop, and before the first record that follows.
+ */
 static void check_torn(struct check *c, const struct metadata *meta)
 {
 	const char *place;
@@ -46,7 +48,7 @@ static void check_torn(struct check *c, const struct metadata *meta)
 		return;
 	place = where("%s: superblock copy %d (meta block %d)", meta->dev->path, meta->torn,
 		      meta->torn);
-	if (c->clean)
+	if (c->clean && !meta->lazy)
 		problem(&c->findings, place, "%s", decode_strerror(meta->state[meta->torn]));
 	else
 		note(&c->findings, place, "torn by a crash, or damaged; the other copy serves");

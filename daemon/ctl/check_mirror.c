@@ -188,8 +188,12 @@ static void check_lazy(struct check *c)
 
 void check_mirror(struct check *c)
 {
+	const int *state = c->vol.mirror.state;
+
 	if (!c->vol.mirror.dev)
 		return;
+	if (c->vol.primary.super && state[0] == -ENOENT && state[1] == -ENOENT)
+		return;		/* noted already */
 	if (!c->vol.mirror.super && c->vol.primary.super &&
 	    c->vol.primary.super->flags & (TERRACE_SUPER_LAZY_LOST | TERRACE_SUPER_ALONE))
 		return;		/* noted already */

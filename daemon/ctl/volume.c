@@ -15,6 +15,8 @@ const char *decode_strerror(int err)
 	switch (err) {
 	case -ENODATA:
 		return "nothing of ours there (magic missing)";
+	case -ENOENT:
+		return "zeros";
 	case -EBADMSG:
 		return "damaged (CRC mismatch)";
 	case -EPROTONOSUPPORT:
@@ -212,6 +214,11 @@ int metadata_read(const struct metadata *meta, u64 block, u64 nr, void *buf)
 	return device_read(meta->dev, meta->start + block, nr, buf);
 }
 
+static bool is_zero(const u8 *block)
+{
+	return !block[0] && !memcmp(block, block + 1, (size_t)TERRACE_BLOCK_BYTES - 1);
+}
+
 static int read_super(const struct volume *vol, struct metadata *meta, u32 i)
 {
 	void *block = ctl_alloc_blocks(1);
@@ -220,6 +227,8 @@ static int read_super(const struct volume *vol, struct metadata *meta, u32 i)
 
 	if (!r)
 		r = tr_super_decode(copy, block);
+	if (r == -ENODATA && meta->lazy && is_zero(block))
+		r = -ENOENT;	/* activation made it void */
 	if (!r && memcmp(copy->volume_uuid, vol->uuid, TERRACE_UUID_BYTES))
 		r = -ESTALE;
 	if (!r && (meta->start > meta->dev->blocks ||
@@ -255,6 +264,9 @@ static void read_supers(const struct volume *vol, struct metadata *meta,
 					     meta->dev->path, i, i),
 			     "%s; the volume went on without this mirror",
 			     decode_strerror(meta->state[i]));
+		else if (meta->state[i] == -ENOENT && vol->primary.super)
+			note(findings, where("%s: superblock copy %u (meta block %u)", meta->dev->path, i, i),
+			     "zeros: the lazy mirror was out of step, and is copied anew as a whole");
 		else if (meta->state[i] == -EBADMSG && meta->super && !meta->atomic)
 			meta->torn = i;
 		else
