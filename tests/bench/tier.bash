@@ -10,6 +10,9 @@
 # best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
 # of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
+# PROFILE=yes, in a machine that has the plugin profile.so, counts what the measured part consists of:
+# $OUT/profile-LOAD-SYSTEM, for tests/bench/apart, with $OUT/symbols and, of terraced, $OUT/maps-LOAD-SYSTEM.
+#
 # The same seeds for all systems, others for measuring. Figures of each pass are
 # lines of $OUT/warm.csv: load,system,pass,iops.
 #
@@ -29,6 +32,8 @@ WARM_S=${WARM_S:-60}
 IOS=${IOS:-50000}
 DEPTH=${DEPTH:-1}
 SEED=${SEED:-1000}
+PROFILE=${PROFILE:-}
+[ -z "$PROFILE" ] || PATH=$TERRACE_TREE/build/bench:$PATH in_ram around
 PASS_IOS=$((FAST_MB * 256))
 WORDS="iops p99 p999 slow_reads user fast slow wa fast_erases slow_erases"
 LOAD=
@@ -40,7 +45,7 @@ echo load,system,pass,iops > "$OUT/warm.csv"
 
 # job SEED IOS: the load on $DEV, into TERSE
 job() {
-	DEV=$DEV SIZE=${VOLUME_MB}m SEED=$1 IOS=$2 DEPTH=$DEPTH COMPRESS=${COMPRESS:-0} fio_ --output-format=terse --terse-version=3 \
+	DEV=$DEV SIZE=${VOLUME_MB}m SEED=$1 IOS=$2 DEPTH=$DEPTH COMPRESS=${COMPRESS:-0} ${3:-fio_} --output-format=terse --terse-version=3 \
 		--output=/dev/shm/terse "/dev/shm/jobs/tier-$LOAD.fio" 2> /dev/shm/e > /dev/null || die "fio on $DEV: $(head -3 /dev/shm/e)"
 	IFS=';' read -ra TERSE < <(grep '^3;' /dev/shm/terse)
 	[ "${TERSE[4]}" = 0 ] || die "fio ended with error ${TERSE[4]}"
@@ -73,10 +78,21 @@ warm_up() {	# SYSTEM
 	USER_KB=$kb
 }
 
+# as fio_, between the marks of the plugin
+counted() { from_ram around "$RAM/fio" "$@"; }
+
+profiled() {	# SYSTEM
+	[ -s "$OUT/profile" ] || die "the plugin counted nothing: is the machine run with --plugin?"
+	mv "$OUT/profile" "$OUT/profile-$LOAD-$1"
+	grep -E ' [tTwW] ' /proc/kallsyms > "$OUT/symbols"
+	[ -z "$daemon" ] || cp "/proc/$daemon/maps" "$OUT/maps-$LOAD-$1"
+}
+
 measure() {	# SYSTEM
 	local s=$1 slow_reads
 	slow_reads=$(drive_get slowd reads)
-	job $((SEED - 1)) "$IOS"
+	job $((SEED - 1)) "$IOS" ${PROFILE:+counted}
+	[ -z "$PROFILE" ] || profiled "$s"
 	GOT[$s-iops]=$(job_iops)
 	GOT[$s-p99]=$(percentile 99.000000)
 	GOT[$s-p999]=$(percentile 99.900000)
