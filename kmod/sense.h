@@ -14,17 +14,24 @@
 
 struct tr_io;
 
-/* Of a bio of the volume itself. Any context. */
-void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
+void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
+void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
 /* It ends, and was timed. */
 void tr_sense_end(struct tr_io *io, const struct bio *bio);
 
-/* Costs a nop while nobody listens. */
+/*
+ * Of a bio of the volume itself. Any context. Costs a nop while nobody listens, and little for a hit or a write that is left
+ * out, as most are: told is one in heat_sample of this CPU's.
+ */
 static inline void tr_sense(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op,
 			    u32 where)
 {
-	if (trace_terrace_access_enabled())
-		tr_sense_access(tr, bio, block, count, op, where);
+	if (!trace_terrace_access_enabled())
+		return;
+	if (op == TERRACE_OP_DISCARD || (op == TERRACE_OP_READ && where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE)))
+		tr_sense_rare(tr, bio, block, count, op, where);
+	else if (!(this_cpu_inc_return(tr->stats->accesses) % tr_tune(tr, TR_TUNE_HEAT_SAMPLE)))
+		tr_sense_hit(tr, bio, block, count, op, where);
 }
 
 static inline u32 tr_where(const struct terrace *tr, u32 t)

@@ -21,31 +21,7 @@ static void time_it(struct tr_io *io, u8 tier)
 	io->since = ktime_get_ns();
 }
 
-/*
- * Hits are sampled, one in heat_sample of this CPU's bios. Told each, unless slow_sample says otherwise, is
- * what is rare and tells most: a read that a slow tier had to serve. Never left out is a
- * discard, behind which the block's heat means nothing any more.
- */
-static bool is_left_out(struct terrace *tr, u32 op, u32 where, bool *timed)
-{
-	bool hit = op == TERRACE_OP_WRITE || !(where & (TERRACE_WHERE_SLOW | TERRACE_WHERE_NOWHERE));
-	u32 n, rate;
-
-	*timed = op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE);
-	if (op == TERRACE_OP_DISCARD)
-		return false;
-	if (!hit)
-		return this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE);
-	n = this_cpu_inc_return(tr->stats->accesses);
-	rate = tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
-	if (n % rate)
-		return true;
-	*timed &= !(n % max_t(u32, TIME_SAMPLE, 4 * rate));
-	return false;
-}
-
-/* On its own, for most accesses are left out and need none of its registers saved. */
-static noinline void tell(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where, bool timed)
+static void tell(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where, bool timed)
 {
 	if (op != TERRACE_OP_DISCARD && unlikely(READ_ONCE(tr->ranges)) &&
 	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
@@ -55,12 +31,22 @@ static noinline void tell(struct terrace *tr, struct bio *bio, u64 block, u32 co
 	trace_terrace_access(bio_dev(bio), block, count, op, where, tr_io_of(bio)->thread ?: current->pid);
 }
 
-void tr_sense_access(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
+void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
 {
-	bool timed;
+	u32 n = this_cpu_read(tr->stats->accesses), rate = tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
 
-	if (!is_left_out(tr, op, where, &timed))
-		tell(tr, bio, block, count, op, where, timed);
+	tell(tr, bio, block, count, op, where, !(where & TERRACE_WHERE_NOWHERE) && !(n % max_t(u32, TIME_SAMPLE, 4 * rate)));
+}
+
+/*
+ * Told each, unless slow_sample says otherwise, is what is rare and tells most: a read that a slow tier had to serve.
+ * Never left out is a discard, behind which the block's heat means nothing any more.
+ */
+void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
+{
+	if (op != TERRACE_OP_DISCARD && this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE))
+		return;
+	tell(tr, bio, block, count, op, where, op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE));
 }
 
 void tr_sense_end(struct tr_io *io, const struct bio *bio)

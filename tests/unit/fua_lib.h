@@ -221,7 +221,8 @@ bool tr_bio_failed(const struct bio *bio) { return true; }
 int tr_unpack_bulk(struct terrace *volume, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n, u32 ahead) { return -EIO; }
 int tr_unpack_bio(struct terrace *volume, struct bio *bio, const struct tr_pack_ref *ref, u32 i, u32 n, u32 ahead) { return -EIO; }
 
-void tr_sense_access(struct terrace *volume, struct bio *bio, u64 block, u32 count, u32 op, u32 where) {}
+void tr_sense_hit(struct terrace *volume, struct bio *bio, u64 block, u32 count, u32 op, u32 where) {}
+void tr_sense_rare(struct terrace *volume, struct bio *bio, u64 block, u32 count, u32 op, u32 where) {}
 
 /* … room */
 
