@@ -151,6 +151,7 @@ SIZE(terrace_event, 32);
 
 static_assert(TERRACE_REGION_WORDS * 64 == TERRACE_REGION_BLOCKS);
 static_assert(TERRACE_MAX_RESULT_TIERS == TERRACE_MAX_TIERS);
+static_assert(TERRACE_MAX_TIERS <= 8);	/* leaf.c has four bits for each */
 static_assert(sizeof(((struct terrace_region *)0)->pack_id) == TERRACE_PACK_SLOTS * 8);
 /* The command area of an SQE128. */
 static_assert(sizeof(struct terrace_submit) == 80);
