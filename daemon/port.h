@@ -95,7 +95,8 @@ struct port_ops {
 	/* Whether each slow read is wanted, or as few as of the others will do.  May be NULL. */
 	void (*each_slow)(struct port *port, bool yes);
 	int (*summaries)(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out);
-	int (*regions)(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out);
+	/* @runs: with the number of loose runs. */
+	int (*regions)(struct port *port, uint64_t first, uint32_t nr, bool runs, struct terrace_region *out);
 	/* Orders taken: all or, with -EAGAIN, none. */
 	int (*submit)(struct port *port, struct terrace_move *moves, uint32_t nr);
 	/* Results not seen yet, at most @most. */

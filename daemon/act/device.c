@@ -70,11 +70,11 @@ static int device_shape(struct port *port, struct port_shape *out)
 	return hello->region_blocks == TERRACE_REGION_BLOCKS ? 0 : -EPROTONOSUPPORT;
 }
 
-static int device_regions(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out)
+static int device_regions(struct port *port, uint64_t first, uint32_t nr, bool runs, struct terrace_region *out)
 {
 	struct terrace_regions ask = {
 		.first = first, .nr = nr, .region_bytes = sizeof(*out), .regions = (uintptr_t)out,
-		.flags = device_of(port)->hello.features & TERRACE_FEATURE_RUNS ? TERRACE_REGIONS_RUNS : 0,
+		.flags = runs && device_of(port)->hello.features & TERRACE_FEATURE_RUNS ? TERRACE_REGIONS_RUNS : 0,
 	};
 
 	return ioctl(device_of(port)->fd, TERRACE_IOC_REGIONS, &ask) ? -errno : (int)ask.nr;
@@ -122,7 +122,7 @@ static int device_summaries(struct port *port, uint64_t first, uint32_t nr, stru
 		memcpy(out, &d->summary[first], nr * sizeof(*out));
 		return (int)nr;
 	}
-	got = device_regions(port, first, nr < DEAR_SUMMARIES ? nr : DEAR_SUMMARIES, d->regions);
+	got = device_regions(port, first, nr < DEAR_SUMMARIES ? nr : DEAR_SUMMARIES, false, d->regions);
 	for (int i = 0; i < got; i++) {
 		if ((int)d->regions[i].status == -EBUSY)
 			return i;	/* suspended: from here on the next time */

@@ -148,9 +148,9 @@ static void copy(struct upmask *to, const __u64 *from)
 		to->bits[w] = from[w];
 }
 
-static int exactly(struct port *port, uint64_t region, struct terrace_region *r)
+static int exactly(struct port *port, uint64_t region, bool runs, struct terrace_region *r)
 {
-	int got = port->ops->regions(port, region, 1, r);
+	int got = port->ops->regions(port, region, 1, runs, r);
 
 	if (got < 0)
 		return got;
@@ -160,7 +160,7 @@ static int exactly(struct port *port, uint64_t region, struct terrace_region *r)
 int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct upmask *slow)
 {
 	struct terrace_region r;
-	int err = exactly(port, region, &r);
+	int err = exactly(port, region, false, &r);
 
 	if (err)
 		return err;
@@ -175,7 +175,7 @@ int book_masks(struct port *port, uint64_t region, struct upmask *fast, struct u
 int book_loose(struct port *port, uint64_t region, struct upmask *loose, uint32_t *runs)
 {
 	struct terrace_region r;
-	int err = exactly(port, region, &r);
+	int err = exactly(port, region, true, &r);
 
 	if (err)
 		return err;

@@ -207,7 +207,7 @@ static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct 
 	return (int)nr;
 }
 
-static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct terrace_region *out)
+static int sim_regions(struct port *port, uint64_t first, uint32_t nr, bool runs, struct terrace_region *out)
 {
 	struct sim *s = sim_of(port);
 
@@ -222,7 +222,7 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, struct te
 		memcpy(out[k].packed, in.packed.bits, sizeof(out[k].packed));
 		memcpy(out[k].present, in.fast.bits, sizeof(out[k].present));
 		sim_loose(s, first + k, &out[k]);
-		out[k].copies = first + k < 64 ? s->runs[first + k] : 0;
+		out[k].copies = runs && first + k < 64 ? s->runs[first + k] : 0;
 	}
 	return s->gone ? -ENODEV : (int)nr;
 }
