@@ -70,6 +70,7 @@ struct engine_config {
 	bool retain;			/* hot blocks stay fast when room is made */
 	bool evaluate;			/* decide and explain, order nothing */
 	bool claim;			/* keep the kernel's janitor out */
+	bool debug;			/* each decision is logged: costs more than to make one */
 	uint32_t scrub_days;		/* between two scrubs of the volume; 0: none */
 	uint64_t seed;
 	engine_log_fn log;

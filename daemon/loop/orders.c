@@ -261,7 +261,7 @@ static void debug(struct engine *e, uint64_t decision)
 	struct decision *d = explain_find(e, decision);
 	char line[400];
 
-	if (!d)
+	if (!d || !e->c.debug)
 		return;
 	explain_text(d, line, sizeof(line));
 	engine_log(e, ENGINE_DEBUG, "%s", line);

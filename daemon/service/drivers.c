@@ -49,7 +49,7 @@ void driver_config(const struct service *s, const char *name, const char *direct
 		.rule = settings->rule, .cache_blocks = settings->cache_blocks, .fill = settings->fill,
 		.pin_share = settings->pin_tails ? settings->pin_share : 0,
 		.retain = settings->retain, .evaluate = settings->evaluate, .claim = settings->claim, .seed = seed(),
-		.scrub_days = settings->scrub_days,
+		.scrub_days = settings->scrub_days, .debug = log_get_level() >= LOG_LEVEL_DEBUG,
 		.log = from_engine,
 	};
 	memcpy(out->budget, settings->budget, sizeof(out->budget));
