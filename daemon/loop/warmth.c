@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define FORGET_BLOCKS	262144	/* at a time, by clock and list: a few ms */
+#define QUARTILES_WORK	8	/* calls of warmth_work() for which quartiles are believed */
 #define MERGE_RECORDS	16384	/* merged per call of warmth_work(): a few ms */
 
 static void *take(struct warmth *w, int n, size_t bytes)
@@ -196,7 +197,7 @@ static int see(void *ctx, const struct ralt_heat *heat)
 	return 0;
 }
 
-/* They cost a walk through RALT's sample, and change slowly: one walk between two calls of warmth_work(). */
+/* They cost a walk through RALT's sample, and change slowly: one walk in so many calls of warmth_work(). */
 static void take_quartiles(struct warmth *w, double *out)
 {
 	if (!w->knows_quartiles)
@@ -339,7 +340,8 @@ void warmth_work(struct warmth *w, double fill, struct prng *prng)
 		mapper_refresh(&w->mapper, &w->tuning->mapper, &w->tracker, prng);
 	if (w->kind != HEAT_RALT)
 		return;
-	w->knows_quartiles = false;
+	if (w->work++ % QUARTILES_WORK == 0)
+		w->knows_quartiles = false;
 	ralt_fill(w->ralt, fill);
 	if (ralt_work(w->ralt, MERGE_RECORDS) < 0)
 		w->errors++;

@@ -33,6 +33,7 @@ struct warmth {
 	struct ralt *ralt;
 	double quartiles[3];	/* of its scores, when they were last looked up */
 	bool knows_quartiles;
+	uint32_t work;			/* calls of warmth_work() */
 	struct tracker tracker;
 	struct mapper mapper;
 	struct buckets buckets;
