@@ -208,7 +208,7 @@ static int allocate(struct ralt *r)
 	r->scratch = malloc(t->samples * sizeof(*r->scratch));
 	forget_init(&r->forget, malloc(t->forget_ranges * sizeof(*r->forget.ranges)),
 		    t->forget_ranges);
-	if (!r->buffer || !r->in_buffer || !r->sample_memory || !r->scratch || !r->forget.ranges)
+	if (!r->buffer || !r->in_buffer || !r->sample_memory || !r->scratch || !r->forget.ranges || page_cache_init(&r->pages))
 		return -ENOMEM;
 	sample_init(&r->sample, t->samples, 0, r->sample_memory);
 	return 0;
@@ -231,6 +231,7 @@ static void destroy(struct ralt *r, bool ring)
 	free(r->sample_memory);
 	free(r->scratch);
 	free(r->forget.ranges);
+	page_cache_exit(&r->pages);
 	free(r);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decide/prng.h"
 #include "ralt/file_store.h"
@@ -99,24 +100,31 @@ double ralt_hot_estimate(const struct ralt *r, uint64_t first, uint64_t count)
 
 struct range_source {
 	const struct ralt_run *run;
-	struct file_io *io;
-	uint8_t *buffer;
+	struct ralt *store;
+	uint8_t *buffer;	/* the page's records of the range */
 	uint64_t first;
 	uint64_t end;
 	uint32_t page;
 	uint32_t record;
 	uint32_t records;
 	bool loaded;
+	bool more;		/* the range may go on in the next page */
 };
 
 static int load_page(struct range_source *s)
 {
-	int got = run_read_page(s->run, s->io, s->page, s->buffer);
+	uint32_t from, to;
+	uint8_t *page;
+	int got = page_cache_get(&s->store->pages, s->run, &s->store->io, s->page, &page);
 
 	if (got < 0)
 		return got;
-	s->records = (uint32_t)got;
-	s->record = page_find(s->buffer, s->records, s->first);
+	from = page_find(page, (uint32_t)got, s->first);
+	to = page_find(page, (uint32_t)got, s->end);
+	s->records = to - from;
+	s->record = 0;
+	s->more = to == (uint32_t)got;
+	memcpy(page_record(s->buffer, 0), page_record(page, from), (size_t)s->records * RALT_RECORD_BYTES);
 	s->loaded = true;
 	return 0;
 }
@@ -131,8 +139,10 @@ static int range_next(void *ctx, struct ralt_record *record)
 		if (s->loaded && s->record < s->records) {
 			ralt_record_decode(record, page_record(s->buffer, s->record++));
 			record->generation = s->run->footer.applied;
-			return record->block < s->end;
+			return 1;
 		}
+		if (s->loaded && !s->more)
+			return 0;
 		if (s->loaded)
 			s->page++;
 		s->loaded = false;
@@ -200,7 +210,7 @@ static int begin_scan(struct ralt *r, struct scan *s, uint64_t first, uint64_t e
 		uint32_t page = run_page_of(&run->index, first);
 
 		s->sources[i] = (struct range_source){
-			.run = run, .io = &r->io, .buffer = s->pages + (size_t)i * 65536,
+			.run = run, .store = r, .buffer = s->pages + (size_t)i * 65536,
 			.first = first, .end = end,
 			.page = page == run->footer.pages ? 0 : page,
 		};

@@ -17,6 +17,7 @@
 #include "ralt/levels.h"
 #include "ralt/manifest.h"
 #include "ralt/merge.h"
+#include "ralt/page_cache.h"
 #include "ralt/ralt.h"
 #include "ralt/sample.h"
 #include "ralt/tune.h"
@@ -42,6 +43,7 @@ struct ralt {
 	struct ralt_judge judge;
 	struct tune tune;
 	struct file_io io;
+	struct page_cache pages;
 	int dir;
 	int lock;
 
