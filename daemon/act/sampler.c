@@ -16,6 +16,7 @@
 #define BYTES		(PORT_SAMPLE_BLOCKS * BLOCK)
 #define SLOTS		8u
 #define ZSTD_LEVEL	3
+#define LITTLE		1.02	/* gain below which there is none */
 
 struct slot {
 	uint64_t region;
@@ -53,25 +54,36 @@ static double lz4_gain(const char *data)
 	return gain(BYTES, sum);
 }
 
-static double zstd_gain(const char *data, size_t cluster)
+static double zstd_gain(const char *data, size_t bytes, size_t cluster)
 {
 	static char out[ZSTD_COMPRESSBOUND(PORT_SAMPLE_BLOCKS * TERRACE_BLOCK_BYTES)];
 	size_t sum = 0;
 
-	for (size_t at = 0; at < BYTES; at += cluster) {
+	for (size_t at = 0; at < bytes; at += cluster) {
 		size_t n = ZSTD_compress(out, sizeof(out), data + at, cluster, ZSTD_LEVEL);
 
 		sum += !ZSTD_isError(n) && n < cluster ? n : cluster;
 	}
-	return gain(BYTES, sum);
+	return gain(bytes, sum);
 }
 
-/* What LZ4 finds nothing in is not worth zstd's time, except to see whether that is so: once, narrowly. */
+/* What LZ4 finds nothing in is not worth zstd's time, except to see whether that is so: at its begin and its end, narrowly. */
+static bool nothing_in(const char *data, double lz4)
+{
+	return lz4 < LITTLE && zstd_gain(data, 4 * BLOCK, 4 * BLOCK) < LITTLE &&
+	       zstd_gain(data + BYTES - 4 * BLOCK, 4 * BLOCK, 4 * BLOCK) < LITTLE;
+}
+
 void sampler_measure(const void *blocks, struct port_gain *out)
 {
 	out->lz4 = lz4_gain(blocks);
-	out->zstd_4 = zstd_gain(blocks, 4 * BLOCK);
-	out->zstd_16 = out->zstd_4 > 1.02 ? zstd_gain(blocks, 16 * BLOCK) : 1;
+	out->zstd_4 = 1;
+	out->zstd_16 = 1;
+	if (nothing_in(blocks, out->lz4))
+		return;
+	out->zstd_4 = zstd_gain(blocks, BYTES, 4 * BLOCK);
+	if (out->zstd_4 >= LITTLE)
+		out->zstd_16 = zstd_gain(blocks, BYTES, 16 * BLOCK);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

@@ -271,7 +271,9 @@ struct engine {
 	struct gain_wait gains[GAIN_WAITS];
 	uint32_t gains_waiting;
 	uint64_t sampling;		/* reads for samples that may not have been counted yet */
-	struct codec_sample gain;	/* what packing gained, learnt from results */
+	struct codec_sample gain;	/* what packing gained, learnt from results and samples */
+	uint32_t gain_samples;		/* up to as many as count alike */
+	uint64_t gain_learnt;		/* decisions before the last of them */
 
 	struct scrub scrub;
 	uint64_t wall_s;		/* seconds since 1970, set by who ticks; 0: not known, no scrubs */
@@ -421,6 +423,7 @@ bool promote_soon(struct engine *e, uint64_t block);
 bool promote_again(struct engine *e, uint64_t block);	/* it found no room */
 
 void orders_init(struct engine *e);
+void orders_learn_gain(struct engine *e, const struct codec_sample *s);
 /* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */
 struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain);
 bool orders_busy(const struct engine *e, uint64_t region);

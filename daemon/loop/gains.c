@@ -86,6 +86,8 @@ static void collect(struct engine *e)
 		w->state = GAIN_THERE;
 		w->known = !gain[i].error;
 		w->gain = (struct codec_sample){ gain[i].lz4, gain[i].zstd_4, gain[i].zstd_16 };
+		if (w->known)
+			orders_learn_gain(e, &w->gain);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include "decide/warmest.h"
 #include "loop/engine.h"
 
-#define GAIN_WEIGHT	0.1	/* of one result in what is known of a codec */
+#define GAIN_WEIGHT	0.1	/* of one result or sample in what is known of a codec */
 #define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
 #define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
 #define HEIRS_WAIT_NS	200000000ull	/* the same for heirs, which soon may be no use */
@@ -177,7 +177,7 @@ static void settle(struct engine *e, const struct plan *p, const struct terrace_
 /* ---- giving ------------------------------------------------------------------------ */
 
 /*
- * Once in TRY_AGAIN decisions a codec is used as if nothing were known, or one that was found
+ * Where no samples come, once in TRY_AGAIN decisions a codec is used as if nothing were known, or one that was found
  * useless once would never get another chance.
  */
 struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain)
@@ -187,7 +187,7 @@ struct codec_choice orders_codec(const struct engine *e, double coldness, const 
 	if (e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
 		return none;
 	if (!gain)
-		gain = e->decisions % TRY_AGAIN ? &e->gain : &first_gain;
+		gain = e->decisions % TRY_AGAIN || e->decisions - e->gain_learnt < TRY_AGAIN ? &e->gain : &first_gain;
 	return codec_choose(&e->c.tuning.codec, coldness, gain);
 }
 
@@ -379,6 +379,17 @@ int orders_send(struct engine *e)
 }
 
 /* ---- results ------------------------------------------------------------------------ */
+
+/* What the volume holds shows in samples as well: the first count for as much as there are of them, later ones less. */
+void orders_learn_gain(struct engine *e, const struct codec_sample *s)
+{
+	double weight = e->gain_samples < 1 / GAIN_WEIGHT ? 1.0 / ++e->gain_samples : GAIN_WEIGHT;
+
+	e->gain.lz4 += weight * (s->lz4 - e->gain.lz4);
+	e->gain.zstd_4 += weight * (s->zstd_4 - e->gain.zstd_4);
+	e->gain.zstd_16 += weight * (s->zstd_16 - e->gain.zstd_16);
+	e->gain_learnt = e->decisions;
+}
 
 /* What a codec gains shows when only new blocks were packed: an append. */
 static void learn_gain(struct engine *e, const struct plan *p, const struct terrace_result *r)

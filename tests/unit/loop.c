@@ -125,6 +125,33 @@ static void nothing_is_compressed_in_vain(void **state)
 	}
 }
 
+/* Where no sample comes, for a while, it goes by what those before have shown. */
+static void what_samples_showed_holds_for_others(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint32_t plain = 0;
+
+	(void)state;
+	s->samples = s->solid = true;
+	s->c.tuning.governor.min_moved = 1e9;
+	s->c.tuning.admit.uniform = 0;
+	sim_open(s);
+	for (int i = 0; i < 90000; i++) {
+		sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
+		if (i == 30000) {
+			assert_true(s->e.stats.samples > 10);
+			s->mute = true;
+			plain = s->plain_even + s->plain_odd;
+		}
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	assert_true(s->plain_even + s->plain_odd > plain + 10);
+	/* one try in 64 */
+	assert_true((s->packed_even + s->packed_odd) * 50 <= s->plain_even + s->plain_odd - plain);
+	sim_remove(s);
+}
+
 /* A choice that a limit holds back keeps its sample: it is not read again and again. */
 static void a_held_order_is_sampled_once(void **state)
 {
@@ -651,6 +678,7 @@ int main(void)
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(hot_blocks_go_down_without_retention),
 		cmocka_unit_test(nothing_is_compressed_in_vain),
+		cmocka_unit_test(what_samples_showed_holds_for_others),
 		cmocka_unit_test(a_held_order_is_sampled_once),
 		cmocka_unit_test(the_warmest_come_first),
 		cmocka_unit_test(a_blind_loop_goes_by_age),

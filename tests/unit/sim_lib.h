@@ -45,6 +45,7 @@ struct sim {
 	uint32_t sample;	/* one access in so many is told, 0: each ... */
 	uint64_t told;		/* ... and so many were */
 	bool samples;		/* what regions hold; odd ones do not shrink */
+	bool solid;		/* no region does */
 	bool mute;		/* ... but no answer ever comes */
 	uint16_t loose[64];	/* so many of a region's first blocks are, where not fast */
 	uint16_t runs[64];	/* ... and in so many runs */
@@ -302,7 +303,7 @@ static int sim_gains(struct port *port, struct port_gain *out, uint32_t most)
 	if (s->mute)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		double gain = s->asked[i] % 2 ? 1 : 2;
+		double gain = s->solid || s->asked[i] % 2 ? 1 : 2;
 
 		if (s->asked[i] < 128)
 			s->answered[s->asked[i]] = true;
@@ -367,7 +368,7 @@ static void sim_carry_out(struct sim *s, const struct terrace_move *m, struct te
 	}
 	if (s->deep && m->mode == TERRACE_MOVE_RAISE)
 		r->read_bytes[2] = r->up * 4096ull;
-	r->packed_bytes = r->written_bytes[low];
+	r->packed_bytes = s->solid ? r->down * 4096ull : r->written_bytes[low];
 }
 
 static void sim_scrub(struct sim *s, const struct terrace_move *m, struct terrace_result *r)
