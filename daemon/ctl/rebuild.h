@@ -43,6 +43,9 @@
 #include "journal.h"
 #include "trees.h"
 
+/* What repair makes has a generation so far ahead that no checkpoint of the volume ever comes to it. */
+#define RB_GENERATIONS_AHEAD (1ull << 32)
+
 enum rb_state { RB_CERTAIN, RB_OLDER, RB_DOUBTFUL, RB_LOST, RB_NR_STATES };
 
 enum rb_source {
@@ -151,6 +154,9 @@ struct rebuild {
  * put into @borrowed. true: it was.
  */
 bool rb_borrow_super(struct volume *vol, struct tr_super *borrowed);
+
+/* Pages of a repair in place that was stopped say that they contain records up to this one, and do not; 0: there are none. */
+u64 rb_newest_of_cut_repair(const struct rebuild *rb);
 
 void rb_init(struct rebuild *rb, struct volume *vol, const struct tr_super *super,
 	     struct findings *findings);

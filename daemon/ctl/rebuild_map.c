@@ -239,27 +239,58 @@ static void note_supers(struct rebuild *rb)
 				note_seq(rb, meta[i]->copy[k].tail_record_seq);
 }
 
-/* A damaged superblock may have been the newest: are there pages that know more
- * than the journal reaches? (Those of a checkpoint that a crash cut off do not.)
+bool rb_of_cut_repair(const struct rebuild *rb, const struct terrace_page_disk *head)
+{
+	u64 generation = __le64_to_cpu(head->generation);
+
+	return generation > rb->super->generation && generation - rb->super->generation > RB_GENERATIONS_AHEAD / 2;
+}
+
+static bool is_page(const struct rebuild *rb, const struct terrace_page_disk *head)
+{
+	u32 magic = __le32_to_cpu(head->magic);
+
+	return (magic == TERRACE_MAP_MAGIC || magic == TERRACE_DIR_MAGIC || magic == TERRACE_SPACE_MAGIC) &&
+	       head->blocks == __cpu_to_le16(1) &&
+	       !memcmp(head->volume_uuid, rb->super->volume_uuid, TERRACE_UUID_BYTES) &&
+	       __le32_to_cpu(head->crc) == tr_block_crc(head, TERRACE_BLOCK_BYTES, offsetof(struct terrace_page_disk, crc));
+}
+
+/*
+ * A damaged superblock may have been the newest: are there pages that know more than the journal reaches?
+ * (Those of a checkpoint that a crash cut off do not.) The one that says so is left where it is: a repair
+ * that is stopped, and begun again, has to find it.
  */
 static void note_pages(struct rebuild *rb)
 {
 	struct terrace_page_disk *head = ctl_alloc_blocks(1);
+	u64 newest = 0;
 
 	for (u64 b = tr_first_page(rb->super); b < rb->super->meta_blocks; b++) {
-		u32 magic;
-
-		if (metadata_read(rb->vol->meta, b, 1, head))
+		if (metadata_read(rb->vol->meta, b, 1, head) || !is_page(rb, head) || rb_of_cut_repair(rb, head))
 			continue;
-		magic = __le32_to_cpu(head->magic);
-		if ((magic == TERRACE_MAP_MAGIC || magic == TERRACE_DIR_MAGIC ||
-		     magic == TERRACE_SPACE_MAGIC) && head->blocks == __cpu_to_le16(1) &&
-		    !memcmp(head->volume_uuid, rb->super->volume_uuid, TERRACE_UUID_BYTES) &&
-		    __le32_to_cpu(head->crc) == tr_block_crc(head, TERRACE_BLOCK_BYTES,
-							     offsetof(struct terrace_page_disk, crc)))
-			note_seq(rb, __le64_to_cpu(head->seq));
+		if (__le64_to_cpu(head->seq) > rb->newest_record)
+			newest = b;
+		note_seq(rb, __le64_to_cpu(head->seq));
 	}
+	if (newest)
+		bit_set(rb->avoid, newest);
 	free(head);
+}
+
+u64 rb_newest_of_cut_repair(const struct rebuild *rb)
+{
+	const struct metadata *meta[] = { &rb->vol->primary, &rb->vol->mirror };
+	struct terrace_page_disk *head = ctl_alloc_blocks(1);
+	u64 newest = 0;
+
+	for (u32 i = 0; i < 2; i++)
+		for (u64 b = tr_first_page(rb->super); meta[i]->dev && b < rb->super->meta_blocks; b++)
+			if (!metadata_read(meta[i], b, 1, head) && is_page(rb, head) && rb_of_cut_repair(rb, head) &&
+			    __le64_to_cpu(head->seq) > newest)
+				newest = __le64_to_cpu(head->seq);
+	free(head);
+	return newest;
 }
 
 void rb_read_map(struct rebuild *rb)

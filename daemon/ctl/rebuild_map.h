@@ -39,6 +39,13 @@ static inline void note_seq(struct rebuild *rb, u64 seq)
 		rb->newest_record = seq;
 }
 
+/*
+ * Did a repair in place write this page that was stopped before its superblock was durable? Its record
+ * numbers are far ahead of what it contains (repair_write.c). Nor is it worth anything as a page:
+ * what it was made of is still there, and says more.
+ */
+bool rb_of_cut_repair(const struct rebuild *rb, const struct terrace_page_disk *head);
+
 /* The copy of the metadata beside the one in use: good for pages that an entry proves. */
 const struct metadata *rb_other_copy(const struct volume *vol);
 

@@ -89,7 +89,7 @@ static void look_at(struct map_reader *m, const struct metadata *meta, const u64
 		.magic = TERRACE_MAP_MAGIC, .index = o.region, .tree = TERRACE_TREE_MAP,
 	};
 
-	if (!wanted_page(m, head) || !o.blocks || o.blocks > TERRACE_MAP_MAX_BLOCKS)
+	if (!wanted_page(m, head) || !o.blocks || o.blocks > TERRACE_MAP_MAX_BLOCKS || rb_of_cut_repair(m->rb, head))
 		return;
 	o.page = ctl_alloc_blocks(o.blocks);
 	if (metadata_read(meta, block, o.blocks, o.page) ||
@@ -138,6 +138,14 @@ static void scan_area(struct map_reader *m, const struct metadata *meta, struct 
 		look_at(m, meta, step ? m->bits : NULL, b, block, best);
 	}
 	free(block);
+}
+
+/* What the checkpoint consists of stays, also what nothing leads to: a repair that is begun again has to find it. */
+static void avoid_checkpoint(struct map_reader *m)
+{
+	for (u64 b = 0; m->bits && b < m->rb->super->meta_blocks; b++)
+		if (bit_test(m->bits, b))
+			bit_set(m->rb->avoid, b);
 }
 
 static bool all_accounted(const struct map_reader *m)
@@ -195,6 +203,7 @@ void rb_find_orphans(struct map_reader *m)
 	if (other)
 		scan_area(m, other, best);
 	complete = all_accounted(m);
+	avoid_checkpoint(m);
 	for (u64 r = 0; r < rb->nr_regions; r++) {
 		if (!bit_test(m->lost, r))
 			continue;

@@ -154,6 +154,8 @@ static void read_all(struct repair *rp)
 			rb_read_map(&rp->map);
 			if (rp->map.newest_record > rp->rb.newest_record)
 				rp->rb.newest_record = rp->map.newest_record;
+			/* Until the new superblock is durable the map is the better one. */
+			memcpy(rp->rb.avoid, rp->map.avoid, (rp->super.meta_blocks / 64 + 1) * sizeof(u64));
 		}
 	} else {
 		rb_read_map(&rp->rb);

@@ -4,6 +4,20 @@
  * nothing that still stands in the ring can continue it, as block numbers go
  * on beyond all that were seen and the nonce is new. Record numbers go on
  * well beyond as well, because some may have been lost.
+ *
+ * In place it may be stopped at any of its writes, also in the middle of one, and
+ * the volume may be activated next, or be repaired again, with other options:
+ *   - while pages and the meta bitmap are written, the superblock is the old one. All
+ *     that it was read from is left alone (rebuild->avoid): the checkpoint, pages
+ *     of older ones, the one page that proves that a superblock was lost. What
+ *     was written has a generation that no checkpoint comes to, which shows that it
+ *     contains nothing (rb_of_cut_repair()), however long the volume goes on. When the
+ *     volume has been repaired after all it shows that no longer; but then the journal
+ *     begins with records behind those that the page says it contains.
+ *   - the new superblock goes over the copy that was not used. Torn, it is a bad copy
+ *     more, as in the line above. Durable on one device, it is the newest of all.
+ *   - the other copy, the labels and the headers of packs only repeat what is good
+ *     elsewhere.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +34,10 @@
 #include "unfinished.h"
 
 #define RECORDS_AHEAD	(1ull << 20)
-#define GENERATIONS_AHEAD 16u	/* no stale copy comes near */
 /* Without any superblock nothing tells how far the volume had come. One that can be read
  * again later (a cable, a controller) must not be newer than what was made without it.
  */
-#define MADE_UP_GENERATION (1ull << 32)
+#define MADE_UP_GENERATION (1ull << 48)
 #define WIPE_BLOCKS	256u
 
 /* ---- a superblock from labels --------------------------------------------------------- */
@@ -170,7 +183,8 @@ static int fill_super(const struct repair *rp, struct area *area)
 	const struct rebuild *rb = &rp->rb;
 	struct tr_super *super = &area->super;
 	u64 newest = rb->newest_claim > rb->newest_record ? rb->newest_claim : rb->newest_record;
-	u64 generation = newest_generation(rp) + GENERATIONS_AHEAD;
+	u64 cut = rp->in_place ? rb_newest_of_cut_repair(rb) : 0;
+	u64 generation = newest_generation(rp) + RB_GENERATIONS_AHEAD;
 	u32 mirrors = label_flags(&rp->vol);
 
 	*super = rp->super;
@@ -182,7 +196,7 @@ static int fill_super(const struct repair *rp, struct area *area)
 	if (mirrors & TERRACE_LABEL_META_LAZY)
 		super->flags |= TERRACE_SUPER_LAZY_LOST;
 	super->virtual_blocks = rb->virtual_blocks;
-	super->tail_record_seq = newest + RECORDS_AHEAD;
+	super->tail_record_seq = (cut > newest ? cut : newest) + RECORDS_AHEAD;
 	super->tail_block_seq = rb->newest_journal_block + 2 * super->journal_blocks;
 	if (super->next_id <= rb->newest_pack)
 		super->next_id = rb->newest_pack + 1;

@@ -88,6 +88,17 @@ void __wrap_exit(int status)
 	__real_exit(status);
 }
 
+/* The write at which it is killed: a drive that does not write blocks whole has half of one. */
+static void tear(struct image *img, u64 block, const void *buf)
+{
+	struct tr_label label;
+
+	if (!label_of(img, &label) || label.flags & TERRACE_LABEL_ATOMIC)
+		return;
+	change(img, block, 1);
+	memcpy(img->is + block * TERRACE_BLOCK_BYTES, buf, TERRACE_BLOCK_BYTES / 2);
+}
+
 ssize_t __real_pwrite(int fd, const void *buf, size_t bytes, off_t offset);
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset);
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset)
@@ -99,8 +110,10 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset)
 		if (image[i].ino != st.st_ino)
 			continue;
 		hold(writable & 1u << i);
-		if (++writes == killed_at)
+		if (++writes == killed_at) {
+			tear(&image[i], offset / TERRACE_BLOCK_BYTES, buf);
 			longjmp(leave, 1 + KILLED);
+		}
 		change(&image[i], offset / TERRACE_BLOCK_BYTES, bytes / TERRACE_BLOCK_BYTES);
 	}
 	return __real_pwrite(fd, buf, bytes, offset);

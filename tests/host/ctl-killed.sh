@@ -88,3 +88,43 @@ for at in $(points); do
 done
 all_there fast slow
 echo "repair --in-place: $last writes"
+
+# ---- repair --in-place where all pages are looked at, because a copy of the superblock is bad or a page is lost: what a repair
+# that was killed has written counts for nothing
+# again WHAT OPTION...
+again() {
+	local at mapped what=$1
+	shift
+	cp --sparse=always fast fast.damaged
+	cp --sparse=always slow slow.damaged
+	dies 0 repair --in-place "$@" fast slow
+	mapped=$(grep -oE '[0-9]+ blocks mapped' said) || die "$what: $(cat said)"
+	for at in $(points); do
+		cp --sparse=always fast.damaged fast
+		cp --sparse=always slow.damaged slow
+		dies "$at" repair --in-place "$@" fast slow
+		"$ctl" repair --in-place "$@" fast slow > said 2>&1 || true
+		check_eq "$what: killed before write $at of $writes, repaired again" "$(grep -oE '[0-9]+ blocks mapped' said)" "$mapped"
+		expect 0 ': sound$' "$ctl" check --full fast slow
+	done
+	echo "repair --in-place, $what: $writes writes, $mapped"
+}
+volume() {
+	new_images fast 128M slow 320M
+	"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror none > /dev/null
+	./image --seed 4 --before 80 --between 20 --after 30 fast slow > where
+	meta=$(sed -n 's/^meta-start //p' where)
+}
+spoil() { flip fast $(((meta + $1) * 4096 + 300)); }
+volume
+spoil 0
+again "a copy of the superblock is bad"
+volume
+spoil "$(sed -n 's/^map-page .* //p' where | head -1)"
+again "a page is lost"
+again "a page is lost, and older values are accepted" --accept-older
+
+# --from-shelves leaves the map alone until the superblock says otherwise
+volume
+dies 25 repair --in-place --from-shelves fast slow
+expect 0 "nothing lost" "$ctl" repair --dry-run fast slow
