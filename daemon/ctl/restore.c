@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * terracectl restore: writes back what dump --all has printed, byte by byte.
- * All of the dump is read and judged before the first write. Labels are taken
+ * All of the dump is read and judged before the first write (restore_judge.c). Labels are taken
  * away first and come back last, as in format.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@ static const char help_text[] =
 "\n"
 "Refuses, and then nothing has been changed: devices in use, devices that hold\n"
 "anything but the same tier of the same volume, devices that are too small,\n"
-"dumps that are cut off or of a newer format.\n"
+"dumps that are cut off, of a newer format, or changed to what cannot be.\n"
 "\n"
 "  --force     overwrite what the devices hold (never devices in use)\n"
 "  --dry-run   judge everything, write nothing\n"
@@ -38,116 +38,6 @@ static const char help_text[] =
 "Examples:\n"
 "  terracectl dump --all /dev/nvme0n1 /dev/sda > metadata.txt\n"
 "  terracectl restore metadata.txt /dev/nvme0n1 /dev/sda\n";
-
-/* ---- judging the dump --------------------------------------------------------------- */
-
-static int bad_item(u32 i, const char *what)
-{
-	ctl_error("item %u of the dump: %s; nothing changed", i + 1, what);
-	return -EINVAL;
-}
-
-static u64 item_number(struct json_object *o, const char *name)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(o, name, &value) ? json_object_get_uint64(value) : ~0ull;
-}
-
-static const char *item_text(struct json_object *o, const char *name)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(o, name, &value) ? json_object_get_string(value) : "";
-}
-
-static int add_label(struct restore *rs, u32 i, const void *block)
-{
-	struct tr_label label;
-	int r = tr_label_decode(&label, block);
-	u32 k;
-
-	if (r)
-		return bad_item(i, r == -EPROTONOSUPPORT ? "a label of a newer format" : "an impossible label");
-	for (k = 0; k < rs->nr_devices && rs->label[k].tier_index != label.tier_index; k++)
-		;
-	if (k == RESTORE_MAX_DEVICES)
-		return bad_item(i, "more devices than a volume has");
-	if (k == rs->nr_devices || label.generation > rs->label[k].generation)
-		rs->label[k] = label;
-	rs->nr_devices += k == rs->nr_devices;
-	if (memcmp(label.volume_uuid, rs->label[0].volume_uuid, TERRACE_UUID_BYTES))
-		return bad_item(i, "a label of another volume");
-	return 0;
-}
-
-static int judge_item(struct restore *rs, u32 i, struct json_object *o, void *data)
-{
-	const char *area = item_text(o, "area");
-	struct tr_super super;
-	u32 nr;
-
-	if (shape_parse(o, item_text(o, "item"), data, &nr) || item_number(o, "meta_block") == ~0ull)
-		return bad_item(i, "not one of dump --all, or damaged");
-	if (!strncmp(area, "label", 5))
-		return add_label(rs, i, data);
-	if (strcmp(area, "both") && strcmp(area, "primary") && strcmp(area, "mirror"))
-		return bad_item(i, "of no area");
-	if (!strcmp(item_text(o, "item"), "superblock")) {
-		if (tr_super_decode(&super, data) == -EPROTONOSUPPORT)
-			return bad_item(i, "a superblock of a newer format");
-		rs->supers++;
-	}
-	return 0;
-}
-
-static int by_tier(const void *a, const void *b)
-{
-	const struct tr_label *x = a, *y = b;
-
-	return (int)x->tier_index - (int)y->tier_index;
-}
-
-static int judge_dump(struct restore *rs)
-{
-	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
-	u32 nr = json_object_array_length(rs->items);
-	int r = 0;
-
-	for (u32 i = 0; i < nr && !r; i++)
-		r = judge_item(rs, i, json_object_array_get_idx(rs->items, i), data);
-	free(data);
-	qsort(rs->label, rs->nr_devices, sizeof(rs->label[0]), by_tier);
-	if (!r && (!rs->nr_devices || !rs->supers)) {
-		ctl_error("the dump has no %s: was it made with dump --all?",
-			  rs->nr_devices ? "superblock" : "label");
-		r = -EINVAL;
-	}
-	return r;
-}
-
-/* Where an item belongs: its device and block there; false: on no such device. */
-static bool find_target(const struct restore *rs, struct json_object *o, bool mirror, u32 *device,
-			u64 *block)
-{
-	const char *area = item_text(o, "area");
-	u64 at = item_number(o, "meta_block");
-	u32 flags = mirror ? TERRACE_LABEL_META_SYNC | TERRACE_LABEL_META_LAZY : TERRACE_LABEL_META;
-
-	if (strcmp(area, "both") && strcmp(area, mirror ? "mirror" : "primary"))
-		return false;
-	u32 use = rs->nr_devices;
-
-	/* By tier, a metadata device last: it counts, whatever a tier still says. */
-	for (u32 k = 0; k < rs->nr_devices; k++)
-		if (rs->label[k].flags & flags)
-			use = k;
-	if (use == rs->nr_devices || at >= rs->label[use].meta_blocks)
-		return false;
-	*device = use;
-	*block = rs->label[use].meta_start + at;
-	return true;
-}
 
 /* ---- devices --------------------------------------------------------------------------- */
 
@@ -162,6 +52,21 @@ static bool is_same_tier(const struct device *dev, const struct tr_label *want)
 			!memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
 	free(block);
 	return same;
+}
+
+/* Data are not touched, whatever a label of the dump says that they are. */
+static bool writes_over_data(const struct device *dev, const struct tr_label *want)
+{
+	void *block = ctl_alloc_blocks(1);
+	struct tr_label label;
+	bool over = false;
+
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
+		over |= !device_read(dev, i, 1, block) && !tr_label_decode(&label, block) &&
+			want->meta_start < label.data_start + label.data_blocks &&
+			label.data_start < want->meta_start + want->meta_blocks;
+	free(block);
+	return over;
 }
 
 /* By label, then the rest in order. */
@@ -198,6 +103,10 @@ static int judge_device(const struct restore *rs, u32 k)
 			  dev->path, size_text(dev->blocks), class_name(rs->label[k].class),
 			  size_text(rs->label[k].device_blocks));
 		return -ENOSPC;
+	}
+	if (rs->own[k] && !rs->force && writes_over_data(dev, &rs->label[k])) {
+		ctl_error("%s: the dump has metadata where its label says that data are; nothing changed; --force overwrites them", dev->path);
+		return -EEXIST;
 	}
 	if (rs->own[k] || rs->force)
 		return 0;
@@ -247,31 +156,27 @@ static int open_devices(struct restore *rs, char **paths)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static int write_item(const struct restore *rs, struct json_object *o, void *data)
+static int write_item(const struct restore *rs, struct json_object *o, const void *data, u32 nr)
 {
 	u64 block;
-	u32 k, nr;
 	int r = 0;
+	u32 k;
 
-	shape_parse(o, item_text(o, "item"), data, &nr);
 	for (u32 mirror = 0; mirror < 2 && !r; mirror++)
-		if (find_target(rs, o, mirror, &k, &block))
+		if (restore_target(rs, o, mirror, &k, &block))
 			r = device_write(&rs->dev[rs->at[k]], block, nr, data);
 	return r;
 }
 
-static int write_label(const struct restore *rs, struct json_object *o, void *data)
+static int write_label(const struct restore *rs, struct json_object *o, const void *data)
 {
 	struct tr_label label;
-	u32 nr;
+	u32 k = 0;
 
-	shape_parse(o, item_text(o, "item"), data, &nr);
 	tr_label_decode(&label, data);
-	for (u32 k = 0; k < rs->nr_devices; k++)
-		if (rs->label[k].tier_index == label.tier_index &&
-		    item_number(o, "meta_block") < TERRACE_LABEL_COPIES)
-			return device_write(&rs->dev[rs->at[k]], item_number(o, "meta_block"), 1, data);
-	return 0;
+	while (rs->label[k].tier_index != label.tier_index)
+		k++;
+	return device_write(&rs->dev[rs->at[k]], restore_meta_block(o), 1, data);
 }
 
 static int flush_all(const struct restore *rs)
@@ -286,14 +191,18 @@ static int flush_all(const struct restore *rs)
 static int write_items(const struct restore *rs, bool labels)
 {
 	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
+	struct shape_fault why;
 	int r = 0;
+	u32 nr;
 
 	for (size_t i = 0; i < json_object_array_length(rs->items) && !r; i++) {
 		struct json_object *o = json_object_array_get_idx(rs->items, i);
-		bool label = !strncmp(item_text(o, "area"), "label", 5);
 
-		if (label == labels)
-			r = label ? write_label(rs, o, data) : write_item(rs, o, data);
+		if (restore_is_label(o) != labels)
+			continue;
+		r = shape_parse(o, restore_text(o, "item"), data, &nr, &why);
+		if (!r)
+			r = labels ? write_label(rs, o, data) : write_item(rs, o, data, nr);
 	}
 	free(data);
 	return r ? r : flush_all(rs);
@@ -325,8 +234,9 @@ static int write_all(const struct restore *rs)
 static int restore_volume(struct restore *rs, const struct ctl_command *cmd, const char *file,
 			  char **paths, int nr)
 {
+	rs->file = file;
 	rs->items = restore_read(file);
-	if (!rs->items || judge_dump(rs))
+	if (!rs->items || restore_judge(rs))
 		return CTL_PROBLEM;
 	if ((u32)nr != rs->nr_devices)
 		return ctl_usage(cmd, "the dump is of %u devices, %d given", rs->nr_devices, nr);

@@ -70,14 +70,81 @@ for lines in 20 -1 -2; do
 	head -n $lines text.out > partial
 	refused "partial is not a dump, or is cut off" partial fast slow
 done
-grep -v '^superblock' text.out | sed "s/^end .*/end items=$(grep -v '^ ' text.out | grep -cvE '^superblock|^end ')/" > none
+grep -vE '^superblock|^  tiers ' text.out | sed "s/^end .*/end items=$(grep -v '^ ' text.out | grep -cvE '^superblock|^end ')/" > none
 refused "the dump has no superblock" none fast slow
 sed '/^label/s/ version=1/ version=2/' text.out > newer
-refused "item 1 of the dump: a label of a newer format; nothing changed" newer fast slow
+refused "newer: line 1 \(label\): a label of a newer format; nothing changed" newer fast slow
 sed '/^superblock/s/ incompat=0/ incompat=4611686018427387904/' text.out > newer
-refused "item [0-9]+ of the dump: a superblock of a newer format; nothing changed" newer fast slow
-sed '/^map-page/s/ index=[0-9]*/ index=x/' text.out > bad
-refused "item [0-9]+ of the dump: not one of dump --all, or damaged" bad fast slow
+refused "newer: line [0-9]+ \(superblock\): a superblock of a newer format; nothing changed" newer fast slow
+
+# a dump that somebody has changed: what is wrong is said with its place, and nothing is written
+# changed SED MESSAGE; changed_json PYTHON MESSAGE (i: the items)
+changed() {
+	sed -E "$1" text.out > changed
+	cmp -s text.out changed && die "changes nothing: $1"
+	refused "^terracectl: changed: $2; nothing changed$" changed fast slow
+}
+changed_json() {
+	python3 - "$1" <<-'PY'
+	import json, sys
+	whole = json.load(open('json.out'))
+	i = whole['items']
+	def of(kind): return next(o for o in i if o['item'] == kind)
+	exec(sys.argv[1])
+	json.dump(whole, open('changed', 'w'))
+	PY
+	refused "^terracectl: changed: $2; nothing changed$" changed fast slow
+}
+area=$(sed -n 's/^label .* meta_blocks=\([0-9]*\) .*/\1/p' text.out | sort -n | tail -1)
+page='line [0-9]+ \(map-page\)' super='line [0-9]+ \(superblock\)' label='line 1 \(label\)'
+changed '/^map-page/s/ index=[0-9]*/ index=x/' "$page: index=x is not a number from 0 to 18446744073709551615"
+changed '/^map-page/s/ index=[0-9]*/ index=-1/' "$page: index=-1 is not a number .*"
+changed '/^map-page/s/ level=[0-9]*/ level=256/' "$page: level=256 is more than 255"
+changed '/^map-page/s/ level=[0-9]*//' "$page: level is missing"
+changed '/^map-page/s/ level=/ levle=/' "$page: levle is no field of it"
+changed '/^map-page/s/ blocks=[0-9]*/ blocks=4/' "$page: blocks=4 is more than 3"
+changed '/^map-page/s/ blocks=[0-9]*/ blocks=0/' "$page: blocks=0: there is no such page"
+changed '/^ *run /s/ i=[0-9]*/ i=18446744073709551615/' "$page: run 1: i=18446744073709551615 is more than 1023"
+changed '/^ *run /s/ blocks=[0-9]*/ blocks=1025/' "$page: run 1: blocks=1025 is more than [0-9]+"
+changed '/^ *run /{h;G}' "$page: run 2: i=[0-9]+: the run before it goes to [0-9]+"
+changed '/^ *run /s/ tier=[0-9]*/ tier=8/' "$page: run 1: tier=8 is more than 7"
+changed '/^ *run /s/ place=[0-9]*/ place=137438953472/' "$page: run 1: place=137438953472 is more than [0-9]+"
+changed '/^  record /{h;G}' "line [0-9]+ \(journal\): record 2: i=0 comes after i=0"
+changed '/^  record i=0 /s/ i=0/ i=126/' "line [0-9]+ \(journal\): record 1: i=126 is more than 125"
+changed 's/^  record /  records /' "line [0-9]+ \(journal\): records is no field of it"
+changed 's/^(  blocks_used )0-/\18-3,/' "line [0-9]+ \(meta-bitmap\): blocks_used 1: 8-3,.* is not a range .*"
+changed '/^superblock/s/ volume_uuid=[^ ]*/ volume_uuid=12345678-1234-1234-1234-123456789abc/' "$super: volume_uuid is that of another volume .*"
+changed '/^superblock/s/ volume_uuid=[^ ]*/ volume_uuid=7/' "$super: volume_uuid=7 is not a UUID"
+changed '/^superblock/s/^superblock/superblocks/' "line [0-9]+ \(superblocks\): there is no such structure"
+changed '/^superblock/s/ area=[^ ]*/ area=here/' "$super: area=here: no label .*"
+changed "/^superblock/s/ meta_block=[0-9]*/ meta_block=$area/" "$super: meta_block=$area: the 1 from there on are not in the area of $area .*"
+changed '/^superblock/s/ meta_block=[0-9]*/ meta_block=1/' "$super: it is where that of line [0-9]+ is"
+changed '/^superblock/s/$/ raw=00/' "$super: raw has 2 digits.*"
+changed '1s/ meta_block=0/ meta_block=2/' "$label: meta_block=2: a label is in blocks 0 and 1"
+changed '1s/ area=label0/ area=label1/' "$label: area=label1, and it is that of tier 0"
+changed '1s/ device_blocks=[0-9]*/ device_blocks=9/' "$label: a label with numbers that cannot be"
+changed_json 'of("superblock")["nr_tiers"] = None' 'item [0-9]+ \(superblock\): nr_tiers is not a number'
+changed_json 'of("superblock")["tiers"] = "x"' 'item [0-9]+ \(superblock\): tiers is not a list'
+changed_json 'of("map-page")["run"][1] = None' 'item [0-9]+ \(map-page\): run 2: is not a list of fields'
+changed_json 'of("meta-bitmap")["blocks_used"][0] = {}' 'item [0-9]+ \(meta-bitmap\): blocks_used 1: what is there is not a range .*'
+changed_json 'of("label")["name"] = "x" * 65' 'item 1 \(label\): name has more than 64 bytes, or a zero byte'
+changed_json 'i[3] = None' 'item 4 \(\): is not a list of fields'
+# a page of two blocks at the last one of the area
+at=$(sed -n 's/^map-page .* meta_block=\([0-9]*\) .*/\1/p' text.out | head -1)
+changed "/^map-page .* meta_block=$at /{s/ meta_block=$at / meta_block=$((area - 1)) /;s/ blocks=1 / blocks=2 /}" "$page: meta_block=$((area - 1)): the 2 from there on are not in the area of $area .*"
+# neither text nor JSON that can be read
+sed '3s/ / x /' text.out > bad
+refused "bad is not a dump, or is cut off: line 3: x should be NAME=VALUE; nothing changed" bad fast slow
+sed '3s/ version=1/ version=1 version=1/' text.out > bad
+refused "bad is not a dump, or is cut off: line 3: version is there twice; nothing changed" bad fast slow
+sed '/^superblock/{n;s/^  tiers/  version/}' text.out > bad
+refused "bad is not a dump, or is cut off: line [0-9]+: version is a field, and no list; nothing changed" bad fast slow
+sed '1s/^/  /' text.out > bad
+refused "bad is not a dump, or is cut off: line 1: a line that begins with blanks goes on with one that does not; nothing changed" bad fast slow
+(cat json.out; echo x) > bad
+refused "bad is not a dump, or is cut off: byte [0-9]+: there is more behind its end; nothing changed" bad fast slow
+sed -E '/^label area=label0/{s/ data_start=1024 data_blocks=[0-9]*/ data_start=8192 data_blocks=24576/;s/ meta_start=16/ meta_start=4096/}' text.out > moved
+refused "fast: the dump has metadata where its label says that data are; nothing changed; --force" moved fast slow
 truncate -s 64M small
 refused "small is too small: it has 64 MiB, the optane of the dump had 128 MiB" text.out small slow
 refused "fast and fast are the same device" text.out fast fast
