@@ -3,6 +3,10 @@
  * terracectl dump --all: every whole structure of the metadata areas, where it
  * stands, in all its fields: what restore needs. Not by the trees but by the
  * blocks, so that a damaged volume is dumped as well.
+ *
+ * Before the pages, at places of their own, a block that is damaged says something
+ * as well: a crash has torn it, or has cut off a copy, and the structure before it
+ * counts; where nothing of ours is, there was no crash. Its bytes are kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,12 +62,19 @@ static u32 read_some(const struct metadata *meta, u64 block, u8 *data)
 	return n;
 }
 
+static bool before_pages(const struct dump *d, u64 block)
+{
+	return block < (d->vol.super ? tr_first_page(d->vol.super) : TR_JOURNAL_START);
+}
+
 static void dump_one(struct dump *d, const u8 *data, u32 room, const char *area, u64 block)
 {
 	const char *kind;
 	u32 nr;
 	struct json_object *o = room ? shape_emit(data, room, d->vol.uuid, &kind, &nr) : NULL;
 
+	if (room && !o && before_pages(d, block))
+		o = shape_emit_damaged(data, &kind);
 	if (o)
 		place_item(d, o, kind, area, block);
 }

@@ -146,6 +146,19 @@ static const struct shape *recognise(const u8 *data, u32 room, const u8 *uuid, u
 	return shape;
 }
 
+struct json_object *shape_emit_damaged(const void *data, const char **kind)
+{
+	const struct shape *shape = begins_as(data);
+	struct json_object *o;
+
+	if (!shape)
+		return NULL;
+	*kind = shape->kind;
+	o = json_object_new_object();
+	emit_raw(o, data, TERRACE_BLOCK_BYTES);
+	return o;
+}
+
 struct json_object *shape_emit(const void *data, u32 room, const u8 *volume_uuid,
 			       const char **kind, u32 *nr)
 {

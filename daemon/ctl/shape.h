@@ -19,6 +19,9 @@
 struct json_object *shape_emit(const void *data, u32 room, const u8 *volume_uuid,
 			       const char **kind, u32 *nr);
 
+/* A block that begins as a structure does and is none that is whole: its bytes alone. NULL: it does not. */
+struct json_object *shape_emit_damaged(const void *data, const char **kind);
+
 /* What is wrong with an object: in words, and which of the elements of its lists it is; NULL: the object itself. */
 struct shape_fault {
 	char text[160];

@@ -130,7 +130,7 @@ static void same_files(u32 a, u32 b)
 	free(text_b);
 }
 
-/* What was restored is dumped as before, and a sound volume is sound again (not yet where a superblock was torn). */
+/* What was restored is dumped as before, and a sound volume is sound again. */
 static void dumped_and_back(const char *args)
 {
 	bool sound = !call(&ctl_check_command, "--full");
@@ -142,7 +142,7 @@ static void dumped_and_back(const char *args)
 	writable = given;
 	status = call(&ctl_restore_command, "--force DUMP");
 	writable = 0;
-	hold(!sound || (!status && (super_hit() || !call(&ctl_check_command, "--full"))));
+	hold(!sound || (!status && !call(&ctl_check_command, "--full")));
 	if (!status) {
 		call_into(&ctl_dump_command, words, DUMP_AGAIN);
 		same_files(DUMP, DUMP_AGAIN);

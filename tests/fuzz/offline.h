@@ -76,7 +76,6 @@ bool label_hit(void);
 /* Does each label still say which tier it is, and where the metadata are? */
 bool devices_as_before(void);
 
-bool super_hit(void);
 
 /* The last block of the journal, or the one behind: the end may not be told from where a crash tore it. */
 bool journal_end_hit(void);

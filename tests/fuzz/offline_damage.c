@@ -235,7 +235,6 @@ static bool hit(enum kind from, enum kind to)
 }
 
 bool label_hit(void) { return hit(LABEL, LABEL); }
-bool super_hit(void) { return hit(SUPER, OTHER_SUPER); }
 
 bool journal_end_hit(void)
 {
