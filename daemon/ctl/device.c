@@ -271,7 +271,7 @@ int device_write(const struct device *dev, u64 block, u64 nr, const void *buf)
 
 int device_zero(const struct device *dev, u64 block, u64 nr)
 {
-	void *zeros = ctl_alloc_blocks(ZERO_BLOCKS);
+	void *zeros = ctl_alloc_blocks(nr < ZERO_BLOCKS ? nr : ZERO_BLOCKS);
 	int r = 0;
 
 	while (nr && !r) {
