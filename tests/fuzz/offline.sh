@@ -8,7 +8,7 @@
 #	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] [MIRROR=1] [RESTORE=1] build/fuzz/offline/offline INPUT
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
-work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-1200} total=0
+work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-1700} total=0
 mkdir -p "$work"
 
 echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }' > "$work/probe.c"
@@ -81,16 +81,19 @@ volume behind --mirror lazy -- --generation 5 --seed 55 --before 20 --between 4 
 volume apart --meta meta -- --seed 55 --before 20 --between 4 --after 16	# on a device of their own, mirrored on the fast one
 
 # ---- the inputs ----
-# once NAME KIND SEED SHARE: for its time, or its share of them; prints how many
+# once NAME KIND TURN MOST: for its time, in later turns no more than are left; or so many of them; prints how many, without
+# those of before, which come first
 once() {
-	local most=-max_total_time=$seconds
-	[ "$seconds" ] || most=-runs=$((least * $4 / 100 + 1))
+	local most=() old
+	old=$(find "$work/$1.corpus" -type f | wc -l)
+	[ ! "$seconds" ] || most+=("-max_total_time=$seconds")
+	[ "$seconds" ] && [ "$3" = 1 ] || most+=("-runs=$((old + $4))")
 	OFFLINE=$work/$2 "$work/offline" -seed="$3" -max_len=128 -len_control=0 -timeout=60 -rss_limit_mb=1024 \
-		"$most" -print_final_stats=1 -artifact_prefix="$work/$1." "$work/$1.corpus" > "$work/$1.log" 2>&1 || {
+		"${most[@]}" -print_final_stats=1 -artifact_prefix="$work/$1." "$work/$1.corpus" > "$work/$1.log" 2>&1 || {
 		tail -60 "$work/$1.log"
 		die "$1: the input is in $work/$1.*-*"
 	}
-	awk '/number_of_executed_units/ { runs = $2 } END { print runs + 0 }' "$work/$1.log"
+	awk -v old="$old" '/number_of_executed_units/ { runs = $2 } END { print (runs > old ? runs - old : 0) }' "$work/$1.log"
 }
 # fuzz NAME KIND SHARE: until there are so many per cent of the least
 fuzz() {
@@ -100,16 +103,16 @@ fuzz() {
 	while [ $turn = 0 ] || [ $((100 * runs)) -lt $((least * $3)) ]; do
 		[ $turn -lt 20 ] || die "$1: only $runs inputs in $turn turns"
 		turn=$((turn + 1))
-		more=$(once "$1" "$2" $turn "$3") || { echo "$more"; exit 1; }
+		more=$(once "$1" "$2" $turn $((least * $3 / 100 + 1 - runs))) || { echo "$more"; exit 1; }
 		runs=$((runs + more))
 	done
 	echo "$1: $runs inputs, coverage $(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/$1.log" | tail -1)"
 	total=$((total + runs))
 }
-for kind in clean journal mirror apart behind; do fuzz $kind $kind 14; done
-for kind in lazy behind apart; do MIRROR=1 fuzz $kind-copy $kind 7; done	# of the metadata is damaged instead
-SHELVES=1 fuzz shelves journal 5
-SHELVES=1 fuzz shelves-behind behind 4
-for kind in journal apart; do RESTORE=1 fuzz $kind-restore $kind 40; done	# what restore is given is changed instead
+for kind in clean journal mirror apart behind; do fuzz $kind $kind 10; done
+for kind in lazy behind apart; do MIRROR=1 fuzz $kind-copy $kind 5; done	# of the metadata is damaged instead
+SHELVES=1 fuzz shelves journal 4
+SHELVES=1 fuzz shelves-behind behind 3
+for kind in journal apart; do RESTORE=1 fuzz $kind-restore $kind 15; done	# what restore is given is changed instead
 [ $total -ge "$least" ] || die "only $total inputs"
 echo "ok: $total inputs in all"
