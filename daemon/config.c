@@ -394,8 +394,6 @@ static const char *set_daemon(struct config *c, const char *key, const char *tex
 		return set_path(c->socket, sizeof(c->socket), text);
 	if (!strcmp(key, "tick_ms"))
 		return set_number(&c->tick_ms, text, 10, 10000, "is not a whole number from 10 to 10000");
-	if (!strcmp(key, "nice"))
-		return set_number(&c->nice, text, 0, 19, "is not a whole number from 0 to 19");
 	if (!strcmp(key, "lock_memory"))
 		return set_bool(&c->lock_memory, text);
 	if (!strcmp(key, "drive_all"))
@@ -527,7 +525,6 @@ void config_defaults(struct config *c)
 	strcpy(c->socket, "/run/terrace/status");
 	c->log_level = LOG_LEVEL_NOTICE;
 	c->tick_ms = 100;
-	c->nice = 10;
 	c->lock_memory = true;
 	c->drive_all = true;
 	settings_defaults(&c->policy);

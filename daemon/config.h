@@ -81,7 +81,6 @@ struct config {
 	char socket[108];
 	enum log_level log_level;
 	uint32_t tick_ms;
-	uint32_t nice;
 	bool lock_memory;
 	bool drive_all;		/* volumes without a section, too */
 	struct settings policy;

@@ -29,16 +29,6 @@ void process_open_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);	/* refused: enough for a dozen volumes all the same */
 }
 
-/*
- * On a CPU that its load fills, a tick would keep that waiting for a whole slice of time; so, and as soon as the load has something
- * to do, it goes first.  Threads that are begun later have it, too.
- */
-void process_nice(uint32_t nice)
-{
-	if (setpriority(PRIO_PROCESS, 0, (int)nice))
-		log_line(LOG_LEVEL_WARNING, NULL, "nice = %u: %s", nice, strerror(errno));
-}
-
 void process_lock(bool lock_memory)
 {
 	if (lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))

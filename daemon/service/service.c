@@ -68,7 +68,6 @@ static void reload(struct service *s)
 		s->config = *next;
 		service_overrule(s, &s->config);
 		log_set_level(s->config.log_level);
-		process_nice(s->config.nice);
 		drivers_retune(s);
 		log_line(LOG_LEVEL_NOTICE, NULL, "%s: read anew", s->config_path);
 	}
@@ -223,7 +222,6 @@ int service_run(struct service *s)
 		log_line(LOG_LEVEL_ERROR, NULL, "cannot start: %s", strerror(-err));
 		return 1;
 	}
-	process_nice(s->config.nice);
 	process_lock(s->config.lock_memory);
 	process_open_files();
 	drivers_look(s);

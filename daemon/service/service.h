@@ -109,7 +109,6 @@ struct json_object *status_json(struct service *s);
 struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
 
-void process_nice(uint32_t nice);
 void process_lock(bool lock_memory);
 void process_open_files(void);
 

@@ -489,7 +489,6 @@ struct json_object *config_json(struct service *s)
 	text(o, "socket", c->socket);
 	text(o, "log_level", log_level_name(c->log_level));
 	number(o, "tick_ms", c->tick_ms);
-	number(o, "nice", c->nice);
 	flag(o, "lock_memory", c->lock_memory);
 	flag(o, "drive_all", c->drive_all);
 	json_object_object_add(o, "policy", settings_json(&c->policy));

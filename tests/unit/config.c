@@ -63,7 +63,7 @@ static void every_key_is_heard(void **state)
 {
 	(void)state;
 	accepts("[daemon]\nstate_directory = /x\nsocket = /y\nlog_level = debug\ntick_ms = 50\n"
-		"nice = 3\nlock_memory = no\ndrive_all = no\n"
+		"lock_memory = no\ndrive_all = no\n"
 		"[policy]\nheat = lru\nrule = hotrap\nsense = none\nsampling = 16\nheat_sample = 8\ncache_blocks = 64\n"
 		"fill = 0.5\nevaluate = yes\nclaim = no\nchoose.candidates = 3\n"
 		"files = yes\nprofiles = cassandra  rocksdb\nretain = no\nban_dead = no\ntrim_dead = no\ndead_wait_ms = 70\nignore_compactions = no\ninherit_heat = no\npin_tails = no\ncold_streams = no\ncold_share = 0.3\nbottom_share = 0.4\nfast_logs = no\ndatabase_logs = no\npin_share = 0.2\ntail_share = 0.1\nscrub_days = 12\n");
@@ -71,7 +71,6 @@ static void every_key_is_heard(void **state)
 	assert_string_equal(c.socket, "/y");
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c.tick_ms, 50);
-	assert_int_equal(c.nice, 3);
 	assert_false(c.lock_memory);
 	assert_int_equal(c.policy.heat, HEAT_LRU);
 	assert_int_equal(c.policy.rule, CHOOSE_HOTRAP);
@@ -142,7 +141,6 @@ static void errors_name_line_and_reason(void **state)
 	refuses("tick_ms = 1\n", "1: ");
 	refuses("[daemon]\ntick_ms = 1\n", "2: tick_ms = 1: is not a whole number from 10 to 10000");
 	refuses("[daemon]\ntick_ms = -20\n", "2: ");
-	refuses("[daemon]\nnice = 20\n", "2: nice = 20: is not a whole number from 0 to 19");
 	refuses("[daemon]\nlog_level = loud\n", "is none of error, warning, notice, debug");
 	refuses("[daemon]\nstate_directory = here\n", "is not an absolute path");
 	refuses("[daemon]\nlock_memory = maybe\n", "is neither yes nor no");
@@ -267,7 +265,6 @@ static void the_example_is_right(void **state)
 	config_defaults(&plain);
 	assert_string_equal(c.socket, plain.socket);
 	assert_int_equal(c.tick_ms, plain.tick_ms);
-	assert_int_equal(c.nice, plain.nice);
 	assert_memory_equal(&c.policy.tuning, &plain.policy.tuning, sizeof(plain.policy.tuning));
 	assert_int_equal(c.policy.heat, plain.policy.heat);
 	assert_int_equal(c.policy.cache_blocks, plain.policy.cache_blocks);
