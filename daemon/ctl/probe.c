@@ -12,13 +12,19 @@
 #include "ctl.h"
 #include "names.h"
 #include "probe.h"
+#include "restore_mark.h"
 
 #define FIRST_BLOCKS 256u
 
 static char *probe_label(const u8 *blocks)
 {
+	struct restore_mark mark;
 	struct tr_label label;
 
+	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES; copy++)
+		if (restore_mark_decode(&mark, blocks + copy * TERRACE_BLOCK_BYTES))
+			return ctl_text("holds what a restore that was stopped has left of Terrace volume %s",
+					uuid_text(mark.volume_uuid));
 	for (u32 copy = 0; copy < TERRACE_LABEL_COPIES; copy++) {
 		int r = tr_label_decode(&label, blocks + copy * TERRACE_BLOCK_BYTES);
 

@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * terracectl restore: writes back what dump --all has printed, byte by byte.
- * All of the dump is read and judged before the first write (restore_judge.c). Labels are taken
- * away first and come back last, as in format.
+ * All of the dump is read and judged before the first write (restore_judge.c). Then, each step
+ * durable before the next:
+ *   1. marks in the places of the labels (restore_mark.h): nothing takes the devices for a volume
+ *   2. metadata areas: zeros, then what the dump has
+ *   3. labels in the marks' places
+ *
+ * Crash scenario: two drives of one size, named in another order than that of the tiers. Killed
+ * when the labels were gone, the same call would give them the places by its order: each other's,
+ * the metadata of one amid the data of the other. So which tier a device is stands on it at any time:
+ *   - within 1 and 3 one of blocks 0 and 1 is written at a time, the other one has a label or a
+ *     mark. It may be torn; where only one of the two was good the other one goes first;
+ *   - before 1 is over no metadata were touched, and devices without a mark yet are found by
+ *     their labels;
+ *   - devices that had neither get their marks by the order. Of those that are left the same
+ *     call makes the same of it, for the places that are left are in the same order, too;
+ *   - before 3 is over a device is missing, or a copy of its label is: of whole metadata by then.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -14,6 +28,7 @@
 #include "names.h"
 #include "probe.h"
 #include "restore.h"
+#include "restore_mark.h"
 #include "shape.h"
 
 static const char help_text[] =
@@ -22,12 +37,15 @@ static const char help_text[] =
 "Writes the metadata that terracectl dump --all (text or --json) has put into\n"
 "FILE (-: standard input) back to the devices of the volume, exactly. What the\n"
 "metadata areas hold now is lost; data areas are not touched. The devices are\n"
-"found by their labels; new or wiped ones take the places that are left, from\n"
-"fast to slow, a metadata device last.\n"
+"found by their labels, in any order; only those that have none (new or wiped\n"
+"ones) take the places that are left as they are named, from fast to slow, a\n"
+"metadata device last. Stopped midway, the same call once more finishes it: the\n"
+"devices have marks by then that say which is which.\n"
 "\n"
 "Refuses, and then nothing has been changed: devices in use, devices that hold\n"
-"anything but the same tier of the same volume, devices that are too small,\n"
-"dumps that are cut off, of a newer format, or changed to what cannot be.\n"
+"anything but the same tier of the same volume, two that say they are the same\n"
+"tier, devices that are too small, dumps that are cut off, of a newer format, or\n"
+"changed to what cannot be.\n"
 "\n"
 "  --force     overwrite what the devices hold (never devices in use)\n"
 "  --dry-run   judge everything, write nothing\n"
@@ -41,48 +59,91 @@ static const char help_text[] =
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-static bool is_same_tier(const struct device *dev, const struct tr_label *want)
+/* The copy that counts. */
+static bool read_label(const struct device *dev, struct tr_label *label)
 {
 	void *block = ctl_alloc_blocks(1);
-	struct tr_label label;
-	bool same = false;
+	struct tr_label copy;
+	bool good = false;
 
-	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
-		same |= !device_read(dev, i, 1, block) && !tr_label_decode(&label, block) &&
-			!memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
+	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
+		if (device_read(dev, i, 1, block) || tr_label_decode(&copy, block) ||
+		    (good && copy.generation <= label->generation))
+			continue;
+		*label = copy;
+		good = true;
+	}
 	free(block);
-	return same;
+	return good;
+}
+
+/*
+ * A mark is newer than a label beside it. But one of another volume, beside a label, is of a
+ * restore that was stopped before it wrote metadata: the label still holds.
+ */
+static bool is_same_tier(const struct device *dev, const struct tr_label *want)
+{
+	struct restore_mark mark;
+	struct tr_label label;
+
+	if (restore_mark_read(dev, &mark) && !memcmp(mark.volume_uuid, want->volume_uuid, TERRACE_UUID_BYTES))
+		return !memcmp(mark.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
+	return read_label(dev, &label) && !memcmp(label.tier_uuid, want->tier_uuid, TERRACE_UUID_BYTES);
+}
+
+static bool meets(const struct tr_label *want, u64 start, u64 blocks)
+{
+	return want->meta_start < start + blocks && start < want->meta_start + want->meta_blocks;
 }
 
 /* Data are not touched, whatever a label of the dump says that they are. */
 static bool writes_over_data(const struct device *dev, const struct tr_label *want)
 {
 	void *block = ctl_alloc_blocks(1);
+	struct restore_mark mark;
 	struct tr_label label;
 	bool over = false;
 
 	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
 		over |= !device_read(dev, i, 1, block) && !tr_label_decode(&label, block) &&
-			want->meta_start < label.data_start + label.data_blocks &&
-			label.data_start < want->meta_start + want->meta_blocks;
+			meets(want, label.data_start, label.data_blocks);
+	if (restore_mark_read(dev, &mark))
+		for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++)
+			over |= meets(want, mark.data_start[i], mark.data_blocks[i]);
 	free(block);
 	return over;
 }
 
-/* By label, then the rest in order. */
-static void assign(struct restore *rs)
+/* Of two the one that is named first would win, and the other get a place that is not its own. */
+static int assign_own(struct restore *rs, u32 k)
+{
+	rs->at[k] = -1;
+	for (u32 i = 0; i < rs->nr_devices; i++) {
+		if (!is_same_tier(&rs->dev[i], &rs->label[k]))
+			continue;
+		if (rs->at[k] >= 0) {
+			ctl_error("%s and %s are both tier %u of the dump's volume: one is a copy, or was replaced; nothing changed",
+				  rs->dev[rs->at[k]].path, rs->dev[i].path, rs->label[k].tier_index);
+			return -EEXIST;
+		}
+		rs->at[k] = i;
+		rs->own[k] = true;
+	}
+	return 0;
+}
+
+/* By mark or label, then the rest in order. */
+static int assign(struct restore *rs)
 {
 	bool taken[RESTORE_MAX_DEVICES] = { false };
 
 	for (u32 k = 0; k < rs->nr_devices; k++) {
-		rs->at[k] = -1;
-		for (u32 i = 0; i < rs->nr_devices && rs->at[k] < 0; i++)
-			if (!taken[i] && is_same_tier(&rs->dev[i], &rs->label[k]))
-				rs->at[k] = i;
-		if (rs->at[k] >= 0) {
+		int r = assign_own(rs, k);
+
+		if (r)
+			return r;
+		if (rs->own[k])
 			taken[rs->at[k]] = true;
-			rs->own[k] = true;
-		}
 	}
 	for (u32 k = 0, i = 0; k < rs->nr_devices; k++) {
 		while (rs->at[k] < 0 && i < rs->nr_devices && taken[i])
@@ -90,11 +151,13 @@ static void assign(struct restore *rs)
 		if (rs->at[k] < 0)
 			rs->at[k] = i++;
 	}
+	return 0;
 }
 
 static int judge_device(const struct restore *rs, u32 k)
 {
 	const struct device *dev = &rs->dev[rs->at[k]];
+	struct restore_mark mark;
 	char *found = NULL;
 	int r = 0;
 
@@ -108,6 +171,9 @@ static int judge_device(const struct restore *rs, u32 k)
 		ctl_error("%s: the dump has metadata where its label says that data are; nothing changed; --force overwrites them", dev->path);
 		return -EEXIST;
 	}
+	if (rs->own[k] && restore_mark_read(dev, &mark))
+		fprintf(stderr, "note: %s holds what is left of a restore that was stopped: it is begun again\n",
+			dev->path);
 	if (rs->own[k] || rs->force)
 		return 0;
 	r = probe_contents(dev, &found);
@@ -148,7 +214,7 @@ static int open_devices(struct restore *rs, char **paths)
 	}
 	if (r)
 		return r;
-	assign(rs);
+	r = assign(rs);
 	for (u32 k = 0; k < rs->nr_devices && !r; k++)
 		r = judge_device(rs, k);
 	return r;
@@ -168,17 +234,6 @@ static int write_item(const struct restore *rs, struct json_object *o, const voi
 	return r;
 }
 
-static int write_label(const struct restore *rs, struct json_object *o, const void *data)
-{
-	struct tr_label label;
-	u32 k = 0;
-
-	tr_label_decode(&label, data);
-	while (rs->label[k].tier_index != label.tier_index)
-		k++;
-	return device_write(&rs->dev[rs->at[k]], restore_meta_block(o), 1, data);
-}
-
 static int flush_all(const struct restore *rs)
 {
 	int r = 0;
@@ -188,7 +243,7 @@ static int flush_all(const struct restore *rs)
 	return r;
 }
 
-static int write_items(const struct restore *rs, bool labels)
+static int write_items(const struct restore *rs)
 {
 	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
 	struct shape_fault why;
@@ -198,13 +253,61 @@ static int write_items(const struct restore *rs, bool labels)
 	for (size_t i = 0; i < json_object_array_length(rs->items) && !r; i++) {
 		struct json_object *o = json_object_array_get_idx(rs->items, i);
 
-		if (restore_is_label(o) != labels)
+		if (restore_is_label(o))
 			continue;
 		r = shape_parse(o, restore_text(o, "item"), data, &nr, &why);
 		if (!r)
-			r = labels ? write_label(rs, o, data) : write_item(rs, o, data, nr);
+			r = write_item(rs, o, data, nr);
 	}
 	free(data);
+	return r ? r : flush_all(rs);
+}
+
+/* Those of copies that are @newest of their device, or the others. */
+static int write_labels(const struct restore *rs, bool newest, bool has[][TERRACE_LABEL_COPIES])
+{
+	void *data = ctl_alloc_blocks(SHAPE_MAX_BLOCKS);
+	struct shape_fault why;
+	struct tr_label label;
+	int r = 0;
+	u32 nr;
+
+	for (size_t i = 0; i < json_object_array_length(rs->items) && !r; i++) {
+		struct json_object *o = json_object_array_get_idx(rs->items, i);
+		u32 k = 0;
+
+		if (!restore_is_label(o))
+			continue;
+		r = shape_parse(o, restore_text(o, "item"), data, &nr, &why);
+		if (r)
+			break;
+		tr_label_decode(&label, data);
+		while (rs->label[k].tier_index != label.tier_index)
+			k++;
+		if ((label.generation == rs->label[k].generation) != newest)
+			continue;
+		has[k][restore_meta_block(o)] = true;
+		r = device_write(&rs->dev[rs->at[k]], restore_meta_block(o), 1, data);
+		if (!r)
+			r = device_flush(&rs->dev[rs->at[k]]);
+	}
+	free(data);
+	return r;
+}
+
+/* A device with an older copy alone would be one that has forgotten something. */
+static int write_all_labels(const struct restore *rs)
+{
+	bool has[RESTORE_MAX_DEVICES][TERRACE_LABEL_COPIES] = { { false } };
+	int r = write_labels(rs, true, has);
+
+	if (!r)
+		r = write_labels(rs, false, has);
+	/* A copy that the dump lacks, for it was bad. */
+	for (u32 k = 0; k < rs->nr_devices; k++)
+		for (u32 i = 0; i < TERRACE_LABEL_COPIES && !r; i++)
+			if (!has[k][i])
+				r = device_zero(&rs->dev[rs->at[k]], i, 1);
 	return r ? r : flush_all(rs);
 }
 
@@ -213,17 +316,15 @@ static int write_all(const struct restore *rs)
 	int r = 0;
 
 	for (u32 k = 0; k < rs->nr_devices && !r; k++)
-		r = device_zero(&rs->dev[rs->at[k]], 0, TERRACE_LABEL_COPIES);
-	if (!r)
-		r = flush_all(rs);
+		r = restore_mark_write(&rs->dev[rs->at[k]], &rs->label[k]);
 	for (u32 k = 0; k < rs->nr_devices && !r; k++)
 		if (rs->label[k].meta_blocks)
 			r = device_zero(&rs->dev[rs->at[k]], rs->label[k].meta_start,
 					rs->label[k].meta_blocks);
 	if (!r)
-		r = write_items(rs, false);
+		r = write_items(rs);
 	if (!r)
-		r = write_items(rs, true);
+		r = write_all_labels(rs);
 	if (r)
 		ctl_error("cannot write: %s; the devices hold no whole volume now: restore again", strerror(-r));
 	return r;

@@ -4,6 +4,7 @@
  *   restore.c        the devices, writing
  *   restore_read.c   the dump, from text or JSON
  *   restore_judge.c  can all of it be written?
+ *   restore_mark.c   what stands on a device meanwhile
  */
 #ifndef TERRACE_CTL_RESTORE_H
 #define TERRACE_CTL_RESTORE_H
@@ -20,7 +21,7 @@ struct restore {
 	u32 nr_devices, supers;
 	struct device dev[RESTORE_MAX_DEVICES];		/* as given */
 	int at[RESTORE_MAX_DEVICES];			/* which of dev[] takes label[] */
-	bool own[RESTORE_MAX_DEVICES];			/* it holds this very tier already */
+	bool own[RESTORE_MAX_DEVICES];			/* it says that it is this very tier */
 	bool force, dry_run;
 };
 

@@ -257,6 +257,19 @@ static int judge_labels(struct restore *rs, void *data)
 	return r;
 }
 
+/* Which device is which is told by it. */
+static int judge_tiers(const struct restore *rs)
+{
+	for (u32 k = 1; k < rs->nr_devices; k++)
+		for (u32 i = 0; i < k; i++)
+			if (!memcmp(rs->label[i].tier_uuid, rs->label[k].tier_uuid, TERRACE_UUID_BYTES)) {
+				ctl_error("%s: the labels of tiers %u and %u have the same tier_uuid; nothing changed", rs->file,
+					  rs->label[i].tier_index, rs->label[k].tier_index);
+				return -EINVAL;
+			}
+	return 0;
+}
+
 static int judge_item(struct restore *rs, u32 i, void *data, struct places *p)
 {
 	struct json_object *o = json_object_array_get_idx(rs->items, i);
@@ -288,6 +301,8 @@ int restore_judge(struct restore *rs)
 
 	if (!r && !rs->nr_devices)
 		r = missing(rs, "label");
+	if (!r)
+		r = judge_tiers(rs);
 	for (u32 i = 0; i < json_object_array_length(rs->items) && !r; i++)
 		r = judge_item(rs, i, data, &p);
 	if (!r && !rs->supers)

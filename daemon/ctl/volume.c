@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "restore_mark.h"
 #include "volume.h"
 
 const char *decode_strerror(int err)
@@ -58,6 +59,7 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 	void *block = ctl_alloc_blocks(1);
 	struct tr_label copy[TERRACE_LABEL_COPIES] = { 0 };	/* padding too: compared below */
 	int state[TERRACE_LABEL_COPIES], use, r = 0;
+	struct restore_mark mark;
 
 	/* One by one: a sector that cannot be read must not take the other copy with it. */
 	for (u32 i = 0; i < TERRACE_LABEL_COPIES; i++) {
@@ -74,7 +76,10 @@ static int read_label(struct volume *vol, u32 nr, struct findings *findings)
 		return r;
 	}
 	if (use < 0 && state[0] == -ENODATA && state[1] == -ENODATA) {
-		problem(findings, dev->path, "is not part of a Terrace volume: it has no label");
+		if (restore_mark_read(dev, &mark))
+			problem(findings, dev->path, "has no label: a restore was stopped: terracectl restore, with the same dump, finishes it");
+		else
+			problem(findings, dev->path, "is not part of a Terrace volume: it has no label");
 		return -ENODATA;
 	}
 	memcpy(vol->label_bad[nr], state, sizeof(state));

@@ -122,6 +122,8 @@ changed '/^superblock/s/ meta_block=[0-9]*/ meta_block=1/' "$super: it is where 
 changed '/^superblock/s/$/ raw=00/' "$super: raw has 2 digits.*"
 changed '1s/ meta_block=0/ meta_block=2/' "$label: meta_block=2: a label is in blocks 0 and 1"
 changed '1s/ area=label0/ area=label1/' "$label: area=label1, and it is that of tier 0"
+uuid=$(sed -n 's/^label area=label1 .* tier_uuid=\([^ ]*\) .*/\1/p' text.out | head -1)
+changed "/^label area=label0/s/ tier_uuid=[^ ]*/ tier_uuid=$uuid/" "the labels of tiers 0 and 1 have the same tier_uuid"
 changed '1s/ device_blocks=[0-9]*/ device_blocks=9/' "$label: a label with numbers that cannot be"
 changed_json 'of("superblock")["nr_tiers"] = None' 'item [0-9]+ \(superblock\): nr_tiers is not a number'
 changed_json 'of("superblock")["tiers"] = "x"' 'item [0-9]+ \(superblock\): tiers is not a list'
