@@ -358,7 +358,9 @@ static int load_has(struct terrace *tr, const struct tr_super *super)
  *   - The superblock of 5 cannot be read any more, 4's can, and its bitmap. By that those
  *     blocks would be the same on both, and never be copied.
  *
- * Zeros are no newer one: the mirror was made void, and has had one generation since.
+ * Only beside an older one of this volume, in the right place. Zeros may be all that is left of
+ * 5: it was being made void, or its mark could not be taken off (unmark). So a mirror that has
+ * had one generation since it was made void is copied anew, too.
  */
 static bool is_newer(struct terrace *tr)
 {
@@ -367,13 +369,16 @@ static bool is_newer(struct terrace *tr)
 
 	m->lazy_clean = may_say_clean(tr, !(m->lazy_super.generation & 1), &err) ||
 			m->lazy_super.flags & TERRACE_SUPER_CLEAN;
-	return !err || (err == -ENODATA && !memchr_inv(m->lazy_block, 0, TERRACE_BLOCK_BYTES));
+	return !err && m->lazy_read.generation < m->lazy_super.generation &&
+	       (m->lazy_read.generation ^ m->lazy_super.generation) & 1 &&
+	       !memcmp(m->lazy_read.volume_uuid, m->lazy_super.volume_uuid, TERRACE_UUID_BYTES);
 }
 
 /*
  * What the mirror says is not true any more, or will not be while it is copied
  * anew: its superblocks go, before the first commit. The older first, which the
- * newer hides: it may say CLEAN since long ago (tr_lazy_unclean).
+ * newer hides: it may say CLEAN since long ago (tr_lazy_unclean), and if power fails
+ * in between it would stand beside zeros, as if it were the only one there has been.
  */
 static void invalidate(struct terrace *tr)
 {
@@ -381,6 +386,9 @@ static void invalidate(struct terrace *tr)
 	u32 newer = m->lazy_super.generation & 1;
 	int err;
 
+	/* If the other one may have been the newer, what is left of it goes last. */
+	if (!is_newer(tr))
+		newer = !newer;
 	memset(m->lazy_block, 0, TERRACE_BLOCK_BYTES);
 	err = write_lazy(tr, !newer, m->lazy_block, 1, REQ_FUA) ?:
 	      write_lazy(tr, newer, m->lazy_block, 1, REQ_FUA);

@@ -49,6 +49,8 @@ static u32 refuse_write, refuse_writes;	/* the how-manyeth fails, and so many be
 static bool refused_arrives;		/* … and is on the drive all the same */
 static u32 bad_sectors;			/* superblocks that cannot be read, a bit each */
 static u32 copies;
+static u32 zeroed;			/* superblocks */
+static image zeroed_once;		/* what is there after the first of them */
 static u32 busy;			/* checkpoints in the middle of a copy: of so many writes one */
 
 /* ---- what is on the drives -------------------------------------------------------- */
@@ -198,6 +200,8 @@ void tr_meta_submit(struct terrace *volume, struct tr_meta_io *io, u32 copy, blk
 	for (u32 k = 0; k < nr; k++, block++) {
 		unsafe[nr_unsafe].block = block;
 		memcpy(unsafe[nr_unsafe++].data, (u8 *)buf + k * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
+		if (block < 2)
+			bad_sectors &= ~(1u << block);	/* what is written can be read */
 		if (opf & REQ_FUA) {
 			look();
 			look_at_torn(block, unsafe[nr_unsafe - 1].data);
@@ -205,11 +209,11 @@ void tr_meta_submit(struct terrace *volume, struct tr_meta_io *io, u32 copy, blk
 			for (u32 n = 0; n < nr_unsafe; n++)	/* what was written there before is no more */
 				if (unsafe[n].block == block)
 					unsafe[n--] = unsafe[--nr_unsafe];
+			if (block < 2 && !memchr_inv(safe[block], 0, TERRACE_BLOCK_BYTES) && !zeroed++)
+				memcpy(zeroed_once, safe, sizeof(safe));
 		}
 	}
 	copies++;
-	if (block < 2)
-		bad_sectors &= ~(1u << block);	/* what is written can be read */
 	look();
 }
 
@@ -498,6 +502,26 @@ static void a_stop_without_memory_leaves_nothing_that_is_believed(void **state)
 	}
 }
 
+/* In the place of the mirror's newer superblock: nothing, a torn one, the older, one of another volume. */
+static void damage_newer(u32 how)
+{
+	u32 place = tr->pages->lazy_super.generation & 1;
+	struct tr_super super;
+
+	if (!how) {
+		bad_sectors = 1u << place;
+	} else if (how == 1) {
+		safe[place][100] ^= 1;
+	} else if (how == 2) {
+		memcpy(safe[place], safe[!place], TERRACE_BLOCK_BYTES);
+	} else {
+		assert_int_equal(tr_super_decode(&super, safe[!place]), 0);
+		super.generation--;
+		super.volume_uuid[0] ^= 1;
+		tr_super_encode(safe[place], &super);
+	}
+}
+
 /*
  * Crash scenario: the mirror has generations 4 and 5, and the primary has used blocks again that only 4
  * needed. The power fails, and the superblock of 5 cannot be read. 4 is still there with its
@@ -505,7 +529,7 @@ static void a_stop_without_memory_leaves_nothing_that_is_believed(void **state)
  */
 static void an_older_generation_does_not_say_what_is_the_same(void **state)
 {
-	for (u32 torn = 0; torn < 2; torn++) {
+	for (u32 how = 0; how < 4; how++) {
 		for (u32 k = 0; k < 4; k++) {
 			copy();
 			checkpoint(false);
@@ -514,16 +538,111 @@ static void an_older_generation_does_not_say_what_is_the_same(void **state)
 		for (u32 k = 0; k < 8; k++)
 			checkpoint(false);
 		flush();
-		if (torn)
-			safe[tr->pages->lazy_super.generation & 1][100] ^= 1;
-		else
-			bad_sectors = 1u << (tr->pages->lazy_super.generation & 1);
+		damage_newer(how);
 		cut();
+		assert_true(tr_lazy_lost(tr));
 		for (u32 k = 0; k < 3; k++) {
 			checkpoint(false);
 			copy();
 		}
 		assert_true(mirror() + 1 >= tr->super.generation);
+	}
+}
+
+/* Has the primary written into blocks since that only this generation of the mirror needed? */
+static bool uses_again(u64 generation)
+{
+	for (u32 k = 0; k < PAGES; k++)
+		for (u32 q = 0; q < PAGES; q++)
+			if (page[k].at == page_of[generation][q].at && page[k].generation > generation)
+				return true;
+	return false;
+}
+
+/*
+ * Crash scenario: as in the one before; the mirror is made void, the place of the superblock of 5 first,
+ * and the power fails before that of 4 is zeroed. At the next start 4 stands beside zeros.
+ */
+static void made_void_by_half_it_is_not_believed(void **state)
+{
+	for (u32 how = 0; how < 4; how++) {
+		for (u32 k = 0; k < 4; k++) {
+			copy();
+			checkpoint(false);
+		}
+		do {
+			copy();
+			checkpoint(false);
+			copy();
+		} while (!memcmp(page_of[tr->super.generation], page_of[tr->super.generation - 1], sizeof(page)));
+		for (u32 k = 0; k < 500 && !uses_again(tr->pages->lazy_super.generation - 1); k++)
+			checkpoint(false);
+		assert_true(uses_again(tr->pages->lazy_super.generation - 1));
+		flush();
+		damage_newer(how);
+		zeroed = 0;
+		cut();			/* activation makes the mirror void … */
+		assert_int_equal(zeroed, 2);
+		memcpy(safe, zeroed_once, sizeof(safe));	/* … and power fails between its two writes */
+		nr_unsafe = 0;
+		end();
+		start();
+		for (u32 k = 0; k < 3; k++) {
+			checkpoint(false);
+			copy();
+		}
+		assert_true(mirror() + 1 >= tr->super.generation);
+	}
+}
+
+/*
+ * Crash scenario: the newer superblock could not be read, so that its mark was taken off with the whole of it;
+ * then the power failed.
+ */
+static void zeros_may_have_been_the_newer_one(void **state)
+{
+	for (u32 k = 0; k < 4; k++) {
+		copy();
+		checkpoint(false);
+	}
+	copy();
+	for (u32 k = 0; k < 500 && !uses_again(tr->pages->lazy_super.generation - 1); k++)
+		checkpoint(false);
+	flush();
+	memset(safe[tr->pages->lazy_super.generation & 1], 0, TERRACE_BLOCK_BYTES);
+	cut();
+	assert_true(tr_lazy_lost(tr));
+	checkpoint(false);
+	copy();
+	assert_int_equal(mirror(), tr->super.generation);
+}
+
+/* Made void by half, the mirror does not have the older superblock any more. */
+static void the_older_goes_first(void **state)
+{
+	struct tr_super super;
+
+	for (u32 how = 0; how < 5; how++) {
+		u64 newest;
+
+		for (u32 k = 0; k < 4; k++) {
+			copy();
+			checkpoint(false);
+		}
+		flush();
+		newest = tr->pages->lazy_super.generation;
+		if (how < 4)
+			damage_newer(how);
+		else
+			tr->lazy.failed = true;	/* its drive goes away */
+		checkpoint(false);
+		zeroed = 0;
+		cut();
+		assert_int_equal(zeroed, 2);
+		if (how < 4)
+			assert_int_not_equal(newest_super(zeroed_once, &super) ?: super.generation, newest - 1);
+		else
+			assert_int_equal(newest_super(zeroed_once, &super) ?: super.generation, newest);
 	}
 }
 
@@ -735,6 +854,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_is_clean_until_the_volume_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stop_without_memory_leaves_nothing_that_is_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_older_generation_does_not_say_what_is_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(made_void_by_half_it_is_not_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(zeros_may_have_been_the_newer_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_older_goes_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(neither_of_its_places_says_clean_when_the_volume_has_gone_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_generation_beside_a_clean_one_hides_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_old_mark_goes_with_the_first_record, setup, teardown),
