@@ -308,7 +308,7 @@ void tr_lazy_unclean(struct terrace *tr)
 	int err;
 
 	if (likely(!READ_ONCE(m->lazy_clean)) || !tr->lazy.bdev ||
-	    time_before(jiffies, m->lazy_next_try))
+	    time_before64(get_jiffies_64(), m->lazy_next_try))
 		return;
 	mutex_lock(&m->lazy_mutex);
 	err = unmark_both(tr);
@@ -319,7 +319,7 @@ void tr_lazy_unclean(struct terrace *tr)
 	if (!err)
 		WRITE_ONCE(m->lazy_clean, false);
 	else
-		m->lazy_next_try = jiffies + HZ;
+		m->lazy_next_try = get_jiffies_64() + HZ;
 	mutex_unlock(&m->lazy_mutex);
 	if (err && !m->lazy_noted) {
 		m->lazy_noted = true;
@@ -393,10 +393,8 @@ static void invalidate(struct terrace *tr)
 	err = write_lazy(tr, !newer, m->lazy_block, 1, REQ_FUA) ?:
 	      write_lazy(tr, newer, m->lazy_block, 1, REQ_FUA);
 	m->lazy_clean = err;		/* for all we know: tr_lazy_unclean() */
-	if (err) {
+	if (err)
 		tr_lazy_drop(tr, "its superblocks cannot be written", err);
-		m->lazy_next_try = jiffies;
-	}
 }
 
 int tr_lazy_open(struct terrace *tr)

@@ -140,7 +140,7 @@ struct tr_meta {
 	struct tr_super lazy_super;	/* complete on the lazy mirror; generation 0: nothing */
 	bool lazy_clean;		/* one of its two superblocks is marked CLEAN, or may be */
 	bool lazy_noted;		/* the labels know that it is out of date */
-	unsigned long lazy_next_try;	/* to take that mark away, jiffies */
+	u64 lazy_next_try;		/* to take that mark away, in jiffies_64; 0: at once */
 	bool lazy_stop;
 };
 

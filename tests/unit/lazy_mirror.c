@@ -385,6 +385,7 @@ static int setup(void **state)
 	memset(page_of, 0, sizeof(page_of));
 	nr_unsafe = refuse_write = refuse_writes = bad_sectors = busy = copies = 0;
 	went_on = refused_arrives = false;
+	kernel_jiffies = 1000;
 	noted = 0;
 	chance = 88172645463325252ull;
 	start();
@@ -744,6 +745,20 @@ static void a_mark_that_stays_is_noted_and_tried_again(void **state)
 	}
 }
 
+/* A 32-bit kernel begins to count shortly before its jiffies wrap around. */
+static void a_mark_goes_right_after_boot_as_well(void **state)
+{
+	struct tr_super super;
+
+	copy();
+	assert_int_equal(stop(false), 0);
+	kernel_jiffies = -300ul * HZ;
+	cut();
+	commit();
+	assert_int_equal(tr_super_read(tr, TR_COPY_LAZY, &super), 0);
+	assert_false(super.flags & TERRACE_SUPER_CLEAN);
+}
+
 /* The drive says that the superblock of a clean stop failed, and has it all the same. */
 static void a_mark_may_have_arrived_with_an_error(void **state)
 {
@@ -861,6 +876,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_generation_beside_a_clean_one_hides_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_old_mark_goes_with_the_first_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_that_stays_is_noted_and_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mark_goes_right_after_boot_as_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_may_have_arrived_with_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bad_sector_hides_no_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_never_goes_over_the_one_that_it_has, setup, teardown),

@@ -49,6 +49,8 @@
 #define msecs_to_jiffies(ms)	((unsigned long)(ms) * HZ / 1000)
 #define time_after(a, b)	((long)((b) - (a)) < 0)
 #define time_before(a, b)	time_after(b, a)
+#define get_jiffies_64()	((u64)(u32)kernel_jiffies)	/* jiffies of 32 bits that have not wrapped yet */
+#define time_before64(a, b)	((s64)((a) - (b)) < 0)
 #define ktime_get_ns()		0ull
 #define current			NULL
 #define cond_resched()		((void)0)
