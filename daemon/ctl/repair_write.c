@@ -185,16 +185,14 @@ static int fill_super(const struct repair *rp, struct area *area)
 	u64 newest = rb->newest_claim > rb->newest_record ? rb->newest_claim : rb->newest_record;
 	u64 cut = rp->in_place ? rb_newest_of_cut_repair(rb) : 0;
 	u64 generation = newest_generation(rp) + RB_GENERATIONS_AHEAD;
-	u32 mirrors = label_flags(&rp->vol);
 
 	*super = rp->super;
 	/* In place the good superblock is written over last. */
 	super->generation = generation + ((generation ^ rp->super.generation) & 1 ? 0 : 1);
-	super->flags = TERRACE_SUPER_CLEAN;
-	if (mirrors & TERRACE_LABEL_META_SYNC && area->nr_devices < 2)
+	/* A lazy mirror is not written, and may be on a drive that was left out: nothing it has is in step. */
+	super->flags = TERRACE_SUPER_CLEAN | TERRACE_SUPER_LAZY_LOST;
+	if (label_flags(&rp->vol) & TERRACE_LABEL_META_SYNC && area->nr_devices < 2)
 		super->flags |= TERRACE_SUPER_ALONE;
-	if (mirrors & TERRACE_LABEL_META_LAZY)
-		super->flags |= TERRACE_SUPER_LAZY_LOST;
 	super->virtual_blocks = rb->virtual_blocks;
 	super->tail_record_seq = (cut > newest ? cut : newest) + RECORDS_AHEAD;
 	super->tail_block_seq = rb->newest_journal_block + 2 * super->journal_blocks;
