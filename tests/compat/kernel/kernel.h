@@ -112,6 +112,7 @@ typedef struct { s64 counter; } atomic64_t;
 #define set_bit				__set_bit
 #define this_cpu_inc(v)			((v)++)
 #define this_cpu_inc_return(v)		(++(v))
+#define this_cpu_read(v)		(v)
 
 static inline unsigned long find_next_and_bit(const unsigned long *a, const unsigned long *b, unsigned long size,
 					      unsigned long at)
