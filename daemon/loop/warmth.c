@@ -197,12 +197,15 @@ static int see(void *ctx, const struct ralt_heat *heat)
 	return 0;
 }
 
-/* They cost a walk through RALT's sample, and change slowly: one walk in so many calls of warmth_work(). */
+/*
+ * They cost a walk through RALT's sample, and change slowly: one walk in so many calls of warmth_work(). Those of an empty sample,
+ * as after the start, are 0, and nobody's heat.
+ */
 static void take_quartiles(struct warmth *w, double *out)
 {
 	if (!w->knows_quartiles)
 		ralt_quartiles(w->ralt, w->quartiles);
-	w->knows_quartiles = true;
+	w->knows_quartiles = w->quartiles[2] > 0;
 	memcpy(out, w->quartiles, sizeof(w->quartiles));
 }
 

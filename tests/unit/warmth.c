@@ -66,6 +66,17 @@ static void quartiles_are_believed_for_some_calls_and_no_longer(void **state)
 	}
 }
 
+/* As after the start: with them everything would be of the highest level. */
+static void quartiles_of_nothing_are_not_believed(void **state)
+{
+	(void)state;
+	warmth_work(&w, 0, &prng);
+	assert_true(are_right());
+	load(4000);
+	assert_true(are_right());
+	assert_true(w.quartiles[0] > 0);
+}
+
 /* What is known of single blocks has nothing to do with them. */
 static void without_levels_they_are_not_looked_up(void **state)
 {
@@ -81,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(quartiles_are_believed_for_some_calls_and_no_longer, open_warmth, close_warmth),
+		cmocka_unit_test_setup_teardown(quartiles_of_nothing_are_not_believed, open_warmth, close_warmth),
 		cmocka_unit_test_setup_teardown(without_levels_they_are_not_looked_up, open_warmth, close_warmth),
 	};
 
