@@ -424,7 +424,7 @@ bool promote_again(struct engine *e, uint64_t block);	/* it found no room */
 
 void orders_init(struct engine *e);
 void orders_learn_gain(struct engine *e, const struct codec_sample *s);
-/* For blocks of this mean coldness; @gain: a sample of them, NULL: by what packing has gained so far. */
+/* For blocks of this mean coldness; @gain: a sample of them, NULL: by what samples and packing have gained so far. */
 struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain);
 bool orders_busy(const struct engine *e, uint64_t region);
 /* Is one of loose blocks under way? */

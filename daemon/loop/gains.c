@@ -2,7 +2,7 @@
 /*
  * Regions that were chosen to go down wait here for a sample of what they hold, so that no CPU is
  * spent on packing what does not shrink.  It comes within a tick or two; one that does not is
- * given up, and packing goes by what it gained elsewhere.  So do orders of a few blocks.  One that a
+ * given up, and packing goes by what it, and samples, gained elsewhere.  So do orders of a few blocks.  One that a
  * limit holds back stays here: it is not read again each tick.
  */
 #include <errno.h>

@@ -7,6 +7,7 @@
  *	file_insert.c	accesses in, buffer out, forgetting
  *	file_merge.c	merges in steps
  *	file_query.c	hot or not, how much, which
+ *	page_cache.c	the pages that it read last
  */
 #ifndef RALT_FILE_STORE_H
 #define RALT_FILE_STORE_H
