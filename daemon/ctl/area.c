@@ -313,6 +313,8 @@ int area_write(struct area *area)
 		bit_set(area->used, b);
 	write_map(area);
 	write_spaces(area);
+	if (!area->error && area->ready)
+		area->error = area->ready(area->ctx);
 	if (!area->error)
 		write_super(area, area->super.generation);
 	if (!area->error)

@@ -17,6 +17,7 @@ struct area {
 	u64 start[2];
 	u32 nr_devices;
 	bool (*keep)(void *ctx, u64 at);	/* which blocks stay mapped */
+	int (*ready)(void *ctx);		/* all but the superblocks is there; may be NULL */
 	void *ctx;
 
 	u64 *used;			/* meta blocks */

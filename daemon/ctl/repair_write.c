@@ -15,7 +15,8 @@
  *     volume has been repaired after all it shows that no longer; but then the journal
  *     begins with records behind those that the page says it contains.
  *   - the new superblock goes over the copy that was not used. Torn, it is a bad copy
- *     more, as in the line above. Durable on one device, it is the newest of all.
+ *     more, as in the line above. Durable on one device, it is the newest of all: the other
+ *     is not to be used without it any more (note_second()).
  *   - the other copy, the labels and the headers of packs only repeat what is good
  *     elsewhere.
  */
@@ -248,6 +249,62 @@ static int mend_labels(const struct repair *rp)
 	return r;
 }
 
+static int write_label(const struct repair *rp, u32 dev)
+{
+	void *block = ctl_alloc_blocks(1);
+	int r = 0;
+
+	tr_label_encode(block, &rp->vol.label[dev]);
+	for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
+		r = device_write(&rp->vol.dev[dev], k, 1, block);
+		if (!r)
+			r = device_flush(&rp->vol.dev[dev]);
+	}
+	free(block);
+	return r;
+}
+
+static bool usable(const struct metadata *meta)
+{
+	return meta->dev && !meta->lazy && meta->super && !meta->stale;
+}
+
+static bool primary_first(const struct repair *rp)
+{
+	return usable(&rp->vol.primary) || !usable(&rp->vol.mirror);
+}
+
+/*
+ * Crash scenario: between the superblocks of two copies, the second has the old one. The first goes away, the volume
+ * goes on with the second, the first comes back: it is the newest by far, and all since then would be gone. So
+ * the labels say first that the second is out of date, as they do when a copy fails in use. Only the second may be one that cannot be
+ * used, of which nothing need be said; what is good goes first.
+ */
+static int note_second(void *ctx)
+{
+	struct repair *rp = ctx;
+	u32 c = primary_first(rp);
+	const struct metadata *second = c ? &rp->vol.mirror : &rp->vol.primary;
+	u64 until = 0;
+	int r = 0;
+
+	if (!usable(second))
+		return 0;
+	for (u32 k = 0; k < 2; k++)
+		if (!second->state[k] && second->copy[k].generation > until)
+			until = second->copy[k].generation;
+	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
+		struct tr_label *label = &rp->vol.label[i];
+
+		if (label->stale_until[c] >= until)
+			continue;
+		label->stale_until[c] = until;
+		label->generation++;
+		r = write_label(rp, i);
+	}
+	return r;
+}
+
 static void add_copy(struct area *area, const struct metadata *meta)
 {
 	if (!meta->dev || meta->lazy)
@@ -260,8 +317,9 @@ static int write_in_place(struct repair *rp, struct area *area)
 {
 	int r;
 
-	add_copy(area, &rp->vol.primary);
-	add_copy(area, &rp->vol.mirror);
+	add_copy(area, primary_first(rp) ? &rp->vol.primary : &rp->vol.mirror);
+	add_copy(area, primary_first(rp) ? &rp->vol.mirror : &rp->vol.primary);
+	area->ready = note_second;
 	r = fill_super(rp, area);
 	if (!r)
 		r = area_write(area);

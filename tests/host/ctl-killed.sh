@@ -124,6 +124,49 @@ spoil "$(sed -n 's/^map-page .* //p' where | head -1)"
 again "a page is lost"
 again "a page is lost, and older values are accepted" --accept-older
 
+# ---- repair --in-place of two copies, stopped between their superblocks: the one that lags behind would, used without the other,
+# never come as far as that, so the labels say that it is out of date
+dumped() { "$ctl" dump "$@" 2> /dev/null || true; }	# a tier is missing
+# newest DEVICE: generation of its newest superblock; 0: none is good
+newest() { dumped "$1" | sed -nE 's/^superblock .* copy=[01] current=.* generation=([0-9]+) .*/\1/p' | sort -n | tail -1 | grep . || echo 0; }
+# noted DEVICE COPY: until which generation its label says that the copy is out of date
+noted() { dumped --all "$1" | sed -nE "s/.*stale_until$2=([0-9]+).*/\1/p" | head -1 | grep . || echo 0; }
+# two FIRST SECOND COPY: where each write of a repair may be the last
+two() {
+	local at first=$1 second=$2
+	apart=0
+	cp --sparse=always fast fast.damaged
+	cp --sparse=always slow slow.damaged
+	dies 0 repair --in-place fast slow
+	for ((at = writes - 14; at <= writes; at++)); do
+		cp --sparse=always fast.damaged fast
+		cp --sparse=always slow.damaged slow
+		dies "$at" repair --in-place fast slow
+		[ "$(newest "$second")" -le "$(newest "$first")" ] || die "killed before write $at of $writes: $second went first"
+		if [ $(($(newest "$first") - $(newest "$second"))) -gt 1 ] && [ "$(newest "$second")" -gt 0 ]; then
+			apart=$((apart + 1))
+			[ "$(noted "$second" "$3")" -ge "$(newest "$second")" ] || die "killed before write $at of $writes: $second would be used without $first"
+		fi
+		expect 0 "nothing lost" "$ctl" repair --in-place fast slow
+		expect 0 ': sound$' "$ctl" check --full fast slow
+	done
+	echo "repair --in-place of two copies: $writes writes, $apart times stopped between them"
+}
+mirrored() {
+	new_images fast 128M slow 320M
+	"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror sync > /dev/null
+	./image --seed 4 --before 80 --between 20 --after 30 fast slow > where
+	meta=$(sed -n 's/^meta-start //p' where)
+}
+mirrored
+two fast slow 1
+[ $apart -gt 0 ] || die "never stopped between the two superblocks"
+# one that has none goes second, whichever it is
+mirrored
+spoil 0
+spoil 1
+two slow fast 0
+
 # --from-shelves leaves the map alone until the superblock says otherwise
 volume
 dies 25 repair --in-place --from-shelves fast slow
