@@ -257,9 +257,18 @@ static bool is_page(const struct rebuild *rb, const struct terrace_page_disk *he
 }
 
 /*
+ * A superblock is written when all that its pages contain is in the journal. If one that is damaged was the newest the journal has
+ * that, too, from this one's tail on, or has been written over since and does not end well. So where it does, pages with more are
+ * those of a checkpoint that a crash cut off, before its records were durable.
+ */
+static bool may_have_gone_on(const struct map_reader *m)
+{
+	return m->rb->vol->meta->lazy || !m->journal_good || m->rb->torn_end;
+}
+
+/*
  * A damaged superblock may have been the newest: are there pages that know more than the journal reaches?
- * (Those of a checkpoint that a crash cut off do not.) The one that says so is left where it is: a repair
- * that is stopped, and begun again, has to find it.
+ * The one that says so is left where it is: a repair that is stopped, and begun again, has to find it.
  */
 static void note_pages(struct rebuild *rb)
 {
@@ -309,7 +318,7 @@ void rb_read_map(struct rebuild *rb)
 	if (!rb->vol->meta->lazy)
 		rb_read_journal(&m);
 	note_supers(rb);
-	if (rb->vol->meta->state[0] || rb->vol->meta->state[1])
+	if ((rb->vol->meta->state[0] || rb->vol->meta->state[1]) && may_have_gone_on(&m))
 		note_pages(rb);
 	if (m.nr_lost)
 		rb_find_orphans(&m);

@@ -531,6 +531,19 @@ static void write_blocks(const char *path)
 	fclose(f);
 }
 
+/* What a checkpoint that a crash cut off has left: a page with records that nobody has. */
+static void write_cut_page(void)
+{
+	static u64 page[512];
+	const struct tr_page_id id = { .magic = TERRACE_MAP_MAGIC, .tree = TERRACE_TREE_MAP };
+	struct tr_leaf leaf;
+
+	tr_leaf_init(&leaf);
+	tr_page_start(page, &id, 1, nr_records + 5, super.generation + 1, super.volume_uuid);
+	tr_map_encode(page, &leaf, NULL, 0);
+	write_page(page, &id, 1, nr_records + 5, 0, 0);
+}
+
 /* ---- the whole ------------------------------------------------------------------- */
 
 static void open_tier(u32 nr, const char *path)
@@ -705,6 +718,8 @@ int main(int argc, char **argv)
 	super.flags = clean ? TERRACE_SUPER_CLEAN : 0;
 	write_super();
 	write_journal();
+	if (breaks("cut-checkpoint"))
+		write_cut_page();
 	print_counts();
 	return 0;
 }
