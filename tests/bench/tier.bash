@@ -10,7 +10,7 @@
 # best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
 # of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
-# PROFILE=yes, in a machine that has the plugin profile.so, counts what the measured part consists of:
+# PROFILE=yes, in a machine with the plugin (scripts/vm --plugin build/bench/profile.so), counts what the measured part consists of:
 # $OUT/profile-LOAD-SYSTEM, for tests/bench/apart, with $OUT/symbols and, of terraced, $OUT/maps-LOAD-SYSTEM.
 #
 # The same seeds for all systems, others for measuring. Figures of each pass are
