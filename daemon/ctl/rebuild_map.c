@@ -259,11 +259,13 @@ static bool is_page(const struct rebuild *rb, const struct terrace_page_disk *he
 /*
  * A superblock is written when all that its pages contain is in the journal. If one that is damaged was the newest the journal has
  * that, too, from this one's tail on, or has been written over since and does not end well. So where it does, pages with more are
- * those of a checkpoint that a crash cut off, before its records were durable.
+ * those of a checkpoint that a crash cut off, before its records were durable. A journal with nothing in it proves nothing.
  */
 static bool may_have_gone_on(const struct map_reader *m)
 {
-	return m->rb->vol->meta->lazy || !m->journal_good || m->rb->torn_end;
+	const struct rebuild *rb = m->rb;
+
+	return rb->vol->meta->lazy || !m->journal_good || rb->torn_end || m->last == rb->super->tail_record_seq;
 }
 
 /*
