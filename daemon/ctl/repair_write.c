@@ -229,39 +229,38 @@ static bool label_good(const struct repair *rp, u32 dev, u32 copy_nr, void *bloc
 	       (copy.generation != used->generation || volume_same_label(&copy, used));
 }
 
+static int write_label(const struct repair *rp, u32 dev, u32 copy_nr)
+{
+	void *block = ctl_alloc_blocks(1);
+	int r;
+
+	tr_label_encode(block, &rp->vol.label[dev]);
+	r = device_write(&rp->vol.dev[dev], copy_nr, 1, block);
+	free(block);
+	return r ? r : device_flush(&rp->vol.dev[dev]);
+}
+
 /* A copy of a label that is damaged, or cannot be read, gets what the good one says. */
 static int mend_labels(const struct repair *rp)
 {
 	void *block = ctl_alloc_blocks(1);
 	int r = 0;
 
-	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++) {
-		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
-			if (label_good(rp, i, k, block))
-				continue;
-			tr_label_encode(block, &rp->vol.label[i]);
-			r = device_write(&rp->vol.dev[i], k, 1, block);
-			if (!r)
-				r = device_flush(&rp->vol.dev[i]);
-		}
-	}
+	for (u32 i = 0; i < rp->vol.nr_devices && !r; i++)
+		for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++)
+			if (!label_good(rp, i, k, block))
+				r = write_label(rp, i, k);
 	free(block);
 	return r;
 }
 
-static int write_label(const struct repair *rp, u32 dev)
+/* Torn, one copy is bad: where one was bad before, that one goes first. */
+static int write_labels(const struct repair *rp, u32 dev)
 {
-	void *block = ctl_alloc_blocks(1);
-	int r = 0;
+	u32 first = rp->vol.label_bad[dev][1] ? 1 : 0;
+	int r = write_label(rp, dev, first);
 
-	tr_label_encode(block, &rp->vol.label[dev]);
-	for (u32 k = 0; k < TERRACE_LABEL_COPIES && !r; k++) {
-		r = device_write(&rp->vol.dev[dev], k, 1, block);
-		if (!r)
-			r = device_flush(&rp->vol.dev[dev]);
-	}
-	free(block);
-	return r;
+	return r ? r : write_label(rp, dev, !first);
 }
 
 static bool usable(const struct metadata *meta)
@@ -300,7 +299,7 @@ static int note_second(void *ctx)
 			continue;
 		label->stale_until[c] = until;
 		label->generation++;
-		r = write_label(rp, i);
+		r = write_labels(rp, i);
 	}
 	return r;
 }
