@@ -109,9 +109,9 @@ again() {
 	done
 	echo "repair --in-place, $what: $writes writes, $mapped"
 }
-volume() {
+volume() {	# [MIRROR]
 	new_images fast 128M slow 320M
-	"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror none > /dev/null
+	"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror "${1:-none}" > /dev/null
 	./image --seed 4 --before 80 --between 20 --after 30 fast slow > where
 	meta=$(sed -n 's/^meta-start //p' where)
 }
@@ -152,20 +152,32 @@ two() {
 	done
 	echo "repair --in-place of two copies: $writes writes, $apart times stopped between them"
 }
-mirrored() {
-	new_images fast 128M slow 320M
-	"$ctl" format --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror sync > /dev/null
-	./image --seed 4 --before 80 --between 20 --after 30 fast slow > where
-	meta=$(sed -n 's/^meta-start //p' where)
-}
-mirrored
+volume sync
 two fast slow 1
 [ $apart -gt 0 ] || die "never stopped between the two superblocks"
 # one that has none goes second, whichever it is
-mirrored
+volume sync
 spoil 0
 spoil 1
 two slow fast 0
+# of a label whose second copy is bad that one is written first: the good one may be torn
+volume sync
+flip slow 4396
+cp --sparse=always fast fast.damaged
+cp --sparse=always slow slow.damaged
+dies 0 repair --in-place fast slow
+second=0
+for ((at = writes - 14; at <= writes; at++)); do
+	cp --sparse=always fast.damaged fast
+	cp --sparse=always slow.damaged slow
+	dies "$at" repair --in-place fast slow
+	if cmp -s -n 4096 slow slow.damaged; then
+		cmp -s -n 4096 -i 4096 slow slow.damaged || second=$((second + 1))
+	else
+		! cmp -s -n 4096 -i 4096 slow slow.damaged || die "killed before write $at of $writes: the good copy of a label was written before the bad one"
+	fi
+done
+[ $second -gt 0 ] || die "never stopped between the two copies of a label"
 
 # --from-shelves leaves the map alone until the superblock says otherwise
 volume
