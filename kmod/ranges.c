@@ -120,6 +120,16 @@ static void retire(struct tr_control *control, struct tr_ranges *old)
 		synchronize_rcu();
 }
 
+/* Empty; NULL: no memory. */
+static struct tr_ranges *new_ranges(void)
+{
+	struct tr_ranges *ranges = kvmalloc(sizeof(*ranges), GFP_KERNEL);
+
+	if (ranges)
+		ranges->nr = 0;		/* the rest, 24 KiB, need not be cleared */
+	return ranges;
+}
+
 /* *@to with all of @over laid over it, in *@to; *@spare is its room. */
 static int lay_over(struct tr_ranges **to, struct tr_ranges **spare, const struct tr_ranges *over)
 {
@@ -141,8 +151,7 @@ static int lay_over(struct tr_ranges **to, struct tr_ranges **spare, const struc
 /* All that is laid over each other, as long as it is; NULL: nothing. */
 static int lay_all(struct tr_control *control, struct tr_ranges **out)
 {
-	struct tr_ranges *all = kvzalloc(sizeof(*all), GFP_KERNEL);
-	struct tr_ranges *spare = kvzalloc(sizeof(*spare), GFP_KERNEL);
+	struct tr_ranges *all = new_ranges(), *spare = new_ranges();
 	struct tr_client *client;
 	int err = all && spare ? lay_over(&all, &spare, control->pins) : -ENOMEM;
 
@@ -183,7 +192,7 @@ static int publish(struct tr_control *control)
 static int change(struct tr_control *control, struct tr_ranges **which, u64 first, u64 end,
 		  u32 clear, u32 set)
 {
-	struct tr_ranges *fresh = kvzalloc(sizeof(*fresh), GFP_KERNEL), *old = *which;
+	struct tr_ranges *fresh = new_ranges(), *old = *which;
 	int nr;
 
 	if (!fresh)
@@ -207,7 +216,7 @@ static int change(struct tr_control *control, struct tr_ranges **which, u64 firs
 /* The blocks of @lift are no longer DEAD for this file. true: something changed. */
 static bool lift_one(struct tr_client *client, const struct tr_lift *lift)
 {
-	struct tr_ranges *fresh = client->hints ? kvzalloc(sizeof(*fresh), GFP_KERNEL) : NULL;
+	struct tr_ranges *fresh = client->hints ? new_ranges() : NULL;
 	struct tr_ranges *old = client->hints;
 	int nr;
 
