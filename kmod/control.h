@@ -62,6 +62,7 @@ struct tr_control {
 	u64 seen;			/* their reads and writes so far; of who watches */
 	unsigned long idle_since;	/* jiffies: the last one began, or began to wait */
 	struct tr_client *driver;	/* changes under lock */
+	u32 driver_tgid;		/* process that claimed, 0: none */
 	spinlock_t events_lock;		/* irq: clients, their events */
 	struct list_head clients;
 	struct mutex ranges_mutex;	/* pins, hints of all files */

@@ -121,6 +121,18 @@ bool tr_is_driven(struct terrace *tr)
 	return driven;
 }
 
+bool tr_drives(struct terrace *tr, u32 tgid)
+{
+	struct tr_control *control;
+	bool drives;
+
+	rcu_read_lock();
+	control = READ_ONCE(tr->control);
+	drives = control && READ_ONCE(control->driver_tgid) == tgid;
+	rcu_read_unlock();
+	return drives;
+}
+
 /* @files: only if it was claimed by that process. NULL: by any. */
 static bool end_claim(struct tr_client *client, void *files)
 {
@@ -129,8 +141,10 @@ static bool end_claim(struct tr_client *client, void *files)
 
 	spin_lock(&control->lock);
 	ended = control->driver == client && (!files || client->driver_files == files);
-	if (ended)
+	if (ended) {
 		WRITE_ONCE(control->driver, NULL);
+		WRITE_ONCE(control->driver_tgid, 0);
+	}
 	spin_unlock(&control->lock);
 	if (!ended)
 		return false;
@@ -177,6 +191,7 @@ int tr_client_claim(struct tr_client *client, const struct terrace_claim *ask)
 		client->driver_files = current->files;
 		client->claim_ms = ask->timeout_ms;
 		WRITE_ONCE(control->driver, client);
+		WRITE_ONCE(control->driver_tgid, current->tgid);
 	}
 	spin_unlock(&control->lock);
 	if (busy)

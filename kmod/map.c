@@ -523,7 +523,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		return DM_MAPIO_KILL;
 	case TR_SLOW:
 		io->stream = how & TR_HOW_STREAM;
-		io->thread = current->pid;
+		io->thread = tr_sense_who(tr);
 		tr_throttle(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	case TR_PACKED:
@@ -537,7 +537,7 @@ int tr_map(struct terrace *tr, struct bio *bio)
 		io->stream = how & TR_HOW_STREAM;
 		if (!(how & TR_HOW_WRITE))
 			see_stream(tr, io, block, all);
-		io->thread = current->pid;
+		io->thread = tr_sense_who(tr);
 		tr_defer(tr, bio);
 		return DM_MAPIO_SUBMITTED;
 	}

@@ -14,6 +14,8 @@
 
 struct tr_io;
 
+/* Whose access is told, now: what a worker must know that goes on with it. */
+u32 tr_sense_who(struct terrace *tr);
 void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
 void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where);
 /* It ends, and was timed. */
@@ -66,6 +68,8 @@ void tr_ranges_exit(struct terrace *tr);
 void tr_event(struct terrace *tr, enum terrace_event_type type, u32 tier, u64 region, u64 value);
 /* Has a process claimed to drive? */
 bool tr_is_driven(struct terrace *tr);
+/* Is it this one? Any context. */
+bool tr_drives(struct terrace *tr, u32 tgid);
 
 /* --- failing.c --------------------------------------------------------------------- */
 

@@ -175,7 +175,7 @@ struct tr_io {
 	bool zeros;		/* NEW: only where there is nothing yet (append.c) */
 	bool stream;		/* deferred writes: was found to be part of one */
 	u8 told_tier;
-	u32 thread;		/* who asked, if a worker goes on with it; 0: whoever runs */
+	u32 thread;		/* who asked (tr_sense_who), if a worker goes on with it; 0: whoever runs */
 	u16 i, nr;		/* blocks within the region */
 	struct tr_region *region; /* pinned, for NEW */
 	u64 index;		/* tier-relative, of the first block; parents: tr_releases() when they looked */

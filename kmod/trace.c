@@ -21,14 +21,24 @@ static void time_it(struct tr_io *io, u8 tier)
 	io->since = ktime_get_ns();
 }
 
+/* Nobody's: who drives looks at blocks, but does not use them. Not a thread's number. */
+#define NOBODY		(~0u)
+
+u32 tr_sense_who(struct terrace *tr)
+{
+	return tr_drives(tr, current->tgid) ? NOBODY : current->pid;
+}
+
 static void tell(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where, bool timed)
 {
-	if (op != TERRACE_OP_DISCARD && unlikely(READ_ONCE(tr->ranges)) &&
-	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))
+	u32 who = tr_io_of(bio)->thread ?: tr_sense_who(tr);
+
+	if (op != TERRACE_OP_DISCARD && (who == NOBODY || (unlikely(READ_ONCE(tr->ranges)) &&
+	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))))
 		return;
 	if (timed && trace_terrace_end_enabled())
 		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
-	trace_terrace_access(bio_dev(bio), block, count, op, where, tr_io_of(bio)->thread ?: current->pid);
+	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
 }
 
 void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)

@@ -172,7 +172,8 @@
  * the volume has been deactivated, which poll() reports as POLLHUP.
  *
  * DRIVING. TERRACE_IOC_CLAIM makes this process the driver: the janitor then
- * stays out, except where writes would fail. One at a time (EBUSY). The claim
+ * stays out, except where writes would fail. What the driver itself reads and
+ * writes is not reported to the senses, discards are. One at a time (EBUSY). The claim
  * and this process's orders end with TERRACE_IOC_RELEASE, when its file is
  * closed (by ->flush: also of a process that was killed, even if a child still
  * has the file; a child that closes it ends nothing), or if it claims a

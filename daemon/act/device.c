@@ -32,7 +32,6 @@ struct device {
 	struct sense *sense;
 	struct sampler *sampler;
 	int fd;
-	int sampler_fd;			/* its hints */
 	struct terrace_hello hello;
 	const struct terrace_ring *ring;
 	const struct terrace_summary *summary;	/* NULL: not offered */
@@ -200,7 +199,10 @@ static void device_each_slow(struct port *port, bool yes)
 
 static int device_sample(struct port *port, uint64_t region, const uint64_t *blocks)
 {
-	return sampler_ask(device_of(port)->sampler, region, blocks);
+	struct device *d = device_of(port);
+
+	/* Who does not drive has no use for it, and would be heard. */
+	return d->claimed ? sampler_ask(d->sampler, region, blocks) : -EBUSY;
 }
 
 static int device_gains(struct port *port, struct port_gain *out, uint32_t most)
@@ -214,8 +216,6 @@ static void device_close(struct port *port)
 
 	if (d->sampler)
 		sampler_close(d->sampler);
-	if (d->sampler_fd >= 0)
-		close(d->sampler_fd);
 	if (d->sense)
 		d->sense->close(d->sense);
 	if (d->port.health)
@@ -283,8 +283,7 @@ static void add_sampler(struct device *d)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/dev/%s", d->counters.disk);
-	d->sampler_fd = device_marker(&d->port);
-	if (sampler_open(&d->sampler, path, d->sampler_fd))
+	if (sampler_open(&d->sampler, path))
 		return;
 	d->ops.sample = device_sample;
 	d->ops.gains = device_gains;
@@ -300,7 +299,6 @@ int device_open(const char *name, struct port **out, char *why, size_t bytes)
 		snprintf(why, bytes, "out of memory");
 		return -ENOMEM;
 	}
-	d->sampler_fd = -1;
 	d->ops = device_ops;
 	d->port.ops = &d->ops;
 	snprintf(d->name, sizeof(d->name), "%s", name);

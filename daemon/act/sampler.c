@@ -8,7 +8,6 @@
 #include <lz4.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -20,7 +19,6 @@
 
 struct slot {
 	uint64_t region;
-	uint64_t block[PORT_SAMPLE_BLOCKS];
 	uint32_t left;		/* reads; 0: free */
 	int error;
 	char *data;
@@ -28,7 +26,6 @@ struct slot {
 
 struct sampler {
 	struct io_uring ring;
-	int control;
 	char disk[64];
 	char *data;
 	struct slot slot[SLOTS];
@@ -89,21 +86,6 @@ void sampler_measure(const void *blocks, struct port_gain *out)
 /* ---- reading --------------------------------------------------------------------------- */
 
 /*
- * All from the first to the last: each mark makes all of the volume's ranges anew, and with eight samples under way
- * to mark block by block took more than to read and compress them. What
- * others read in between, for some milliseconds, heats nothing. The marks are those of this descriptor alone.
- */
-static void mark(const struct sampler *s, const struct slot *slot, uint32_t what)
-{
-	struct terrace_range range = {
-		.block = slot->block[0], .nr = slot->block[PORT_SAMPLE_BLOCKS - 1] - slot->block[0] + 1, .what = what,
-	};
-
-	/* Without it the blocks look read once: no harm. */
-	ioctl(s->control, TERRACE_IOC_RANGE, &range);
-}
-
-/*
  * The disk is open only while reads are under way (which hold it by themselves): nobody can remove a
  * volume whose disk is open.
  */
@@ -124,11 +106,9 @@ int sampler_ask(struct sampler *s, uint64_t region, const uint64_t *blocks)
 	for (uint32_t i = 0; i < PORT_SAMPLE_BLOCKS; i++) {
 		struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
 
-		slot->block[i] = blocks[i];
 		io_uring_prep_read(sqe, disk, slot->data + i * BLOCK, (unsigned int)BLOCK, blocks[i] * BLOCK);
 		io_uring_sqe_set_data(sqe, slot);
 	}
-	mark(s, slot, TERRACE_RANGE_HINT_NOHEAT);
 	slot->left = PORT_SAMPLE_BLOCKS;
 	io_uring_submit(&s->ring);
 	close(disk);
@@ -136,13 +116,12 @@ int sampler_ask(struct sampler *s, uint64_t region, const uint64_t *blocks)
 }
 
 /* 1 when that was the last of its sample. */
-static int one_read(struct sampler *s, struct slot *slot, int result, struct port_gain *out)
+static int one_read(struct slot *slot, int result, struct port_gain *out)
 {
 	if (result != (int)BLOCK)
 		slot->error = result < 0 ? result : -EIO;
 	if (--slot->left)
 		return 0;
-	mark(s, slot, TERRACE_RANGE_CLEAR);
 	*out = (struct port_gain){ .region = slot->region, .error = slot->error };
 	if (!slot->error)
 		sampler_measure(slot->data, out);
@@ -159,21 +138,20 @@ int sampler_gains(struct sampler *s, struct port_gain *out, uint32_t most)
 		int result = cqe->res;
 
 		io_uring_cqe_seen(&s->ring, cqe);
-		n += (uint32_t)one_read(s, slot, result, &out[n]);
+		n += (uint32_t)one_read(slot, result, &out[n]);
 	}
 	return (int)n;
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-int sampler_open(struct sampler **out, const char *disk, int control)
+int sampler_open(struct sampler **out, const char *disk)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
 
 	if (!s)
 		return err;
-	s->control = control;
 	snprintf(s->disk, sizeof(s->disk), "%s", disk);
 	s->data = aligned_alloc(BLOCK, SLOTS * BYTES);
 	if (s->data)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Samples of what regions hold: a few blocks are read from the volume (io_uring, nobody waits) and
- * compressed, to learn which codec would gain what.  What was read is not kept.  The ranges are
- * marked NOHEAT meanwhile, so that looking does not warm.
+ * compressed, to learn which codec would gain what.  What was read is not kept.  To look does not
+ * warm: who drives a volume is not heard by the senses.
  */
 #ifndef TERRACE_ACT_SAMPLER_H
 #define TERRACE_ACT_SAMPLER_H
@@ -11,8 +11,8 @@
 
 struct sampler;
 
-/* @disk: of the volume, /dev/dm-3; @control: its control device, open.  0 or -errno. */
-int sampler_open(struct sampler **out, const char *disk, int control);
+/* @disk: of the volume, /dev/dm-3.  0 or -errno. */
+int sampler_open(struct sampler **out, const char *disk);
 void sampler_close(struct sampler *s);
 
 /* @blocks ascend. -EBUSY: as many as can be are under way; or why the disk cannot be opened. */

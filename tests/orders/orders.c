@@ -21,6 +21,7 @@
  *	orders DEVICE events SECONDS
  *	orders DEVICE claim
  *	orders DEVICE hold [MILLISECONDS]
+ *	orders DEVICE look DISK BLOCK NR
  *
  * --uring before DEVICE: orders go as io_uring commands instead of by ioctl.
  *
@@ -36,7 +37,8 @@
  * found something to do. tally: 8 numbers of 64 bits each, by mode: orders given, ended, executed. bad
  * gives malformed ones; each must be refused, as abi does with all other calls. uring tests io_uring commands, cancel (on a
  * suspended volume, whose orders wait) that they can be taken back, claim who may drive. hold
- * makes it the driver until it is killed, or says nothing for so long. range keeps a hint
+ * makes it the driver until it is killed, or says nothing for so long; look reads
+ * blocks as the driver. range keeps a hint
  * for SECONDS; events prints what comes until none came for SECONDS.
  */
 #include <errno.h>
@@ -477,6 +479,8 @@ int main(int argc, char **argv)
 		return do_events(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "claim"))
 		return do_claim(&v, argv[1]);
+	if (!strcmp(argv[2], "look"))
+		return do_look(&v, argc - 3, argv + 3);
 	if (!strcmp(argv[2], "hold"))
 		return do_hold(&v, argc - 3, argv + 3);
 	usage();

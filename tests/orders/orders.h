@@ -50,6 +50,7 @@ int do_range(struct volume *v, int argc, char **argv);
 int do_marks(struct volume *v, int argc, char **argv);
 int do_events(struct volume *v, int argc, char **argv);
 int do_claim(struct volume *v, const char *path);
+int do_look(struct volume *v, int argc, char **argv);
 int do_hold(struct volume *v, int argc, char **argv);
 
 #endif

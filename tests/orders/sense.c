@@ -212,6 +212,23 @@ int do_claim(struct volume *v, const char *path)
 	return n ? 1 : 0;
 }
 
+/* look DISK BLOCK NR: reads these as who drives; how many were read */
+int do_look(struct volume *v, int argc, char **argv)
+{
+	uint64_t first = argc > 2 ? strtoull(argv[1], NULL, 0) : 0, nr = argc > 2 ? strtoull(argv[2], NULL, 0) : 0, n = 0;
+	int disk = argc > 2 ? open(argv[0], O_RDONLY | O_DIRECT) : -1;
+	void *block = aligned_alloc(TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
+
+	if (disk < 0 || !block)
+		die(argc > 2 ? argv[0] : "look");
+	if (expect("claim", claim(v->fd, 0), 0))
+		return 1;
+	while (n < nr && pread(disk, block, TERRACE_BLOCK_BYTES, (off_t)((first + n) * TERRACE_BLOCK_BYTES)) == TERRACE_BLOCK_BYTES)
+		n++;
+	printf("%llu\n", (unsigned long long)n);
+	return n < nr;
+}
+
 /* hold [MILLISECONDS]: then it says no more, and the claim ends by itself */
 int do_hold(struct volume *v, int argc, char **argv)
 {

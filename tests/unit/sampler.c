@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Samples: what random, repetitive and mixed data gain, read from a file that stands for the volume; what is marked
- * meanwhile, on a control device that is none.
+ * Samples: what random, repetitive and mixed data gain, read from a file that stands for the volume.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <liburing.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "policy_lib.h"
@@ -77,40 +73,7 @@ static void what_shrinks_at_either_end_is_found(void **state)
 	}
 }
 
-/* ---- a file for the volume, and its control device --------------------------------------- */
-
-#define CONTROL	4711	/* no file of ours has that number */
-
-static struct terrace_range marks[64];
-static uint32_t nr_marks, marked_before_reading;
-static int mark_error;
-
-int ioctl(int fd, unsigned long request, ...)
-{
-	struct terrace_range *range;
-	va_list args;
-
-	va_start(args, request);
-	range = va_arg(args, struct terrace_range *);
-	va_end(args);
-	if (fd != CONTROL) {
-		errno = EBADF;
-		return -1;
-	}
-	assert_int_equal(request, TERRACE_IOC_RANGE);
-	assert_true(nr_marks < 64);
-	marks[nr_marks++] = *range;
-	errno = mark_error;
-	return mark_error ? -1 : 0;
-}
-
-int io_uring_submit(struct io_uring *ring)
-{
-	int (*real)(struct io_uring *) = (int (*)(struct io_uring *))dlsym(RTLD_NEXT, "io_uring_submit");
-
-	marked_before_reading = nr_marks;
-	return real(ring);
-}
+/* ---- a file for the volume ------------------------------------------------------------------- */
 
 static char path[] = "/var/tmp/sampler-XXXXXX";
 static int file;
@@ -130,8 +93,6 @@ static int make_file(void **state)
 	assert_int_equal(pwrite(file, data, BYTES, 0), BYTES);
 	fill(data, 0, &p);
 	assert_int_equal(pwrite(file, data, BYTES, BYTES), BYTES);
-	nr_marks = 0;
-	mark_error = 0;
 	return 0;
 }
 
@@ -149,7 +110,7 @@ static struct sampler *open_or_skip(void)
 	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC), err;
 	struct sampler *s;
 
-	err = fd < 0 ? -errno : sampler_open(&s, path, CONTROL);
+	err = fd < 0 ? -errno : sampler_open(&s, path);
 	if (fd >= 0)
 		close(fd);
 	if (err) {
@@ -203,9 +164,7 @@ static void reads_what_it_was_asked_for(void **state)
 	/* As many as there are places, then busy; closed with reads under way. */
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(sampler_ask(s, 2, blocks), 0);
-	nr_marks = 0;
 	assert_int_equal(sampler_ask(s, 2, blocks), -EBUSY);
-	assert_int_equal(nr_marks, 0);
 	sampler_close(s);
 }
 
@@ -218,100 +177,7 @@ static void a_disk_that_has_gone_is_told(void **state)
 	unlink(path);
 	row(blocks, 0);
 	assert_int_equal(sampler_ask(s, 2, blocks), -ENOENT);
-	assert_int_equal(nr_marks, 0);
 	sampler_close(s);
-}
-
-/* ---- what is marked -------------------------------------------------------------------------- */
-
-struct run {
-	uint64_t block, nr;
-};
-
-/* The last of the marks so far, @nr of them, is of all from the first of @run to the last. */
-static void assert_mark(uint32_t nr, const struct run *run, const struct run *last, uint32_t what)
-{
-	assert_int_equal(nr_marks, nr);
-	assert_int_equal(marks[nr - 1].block, run->block);
-	assert_int_equal(marks[nr - 1].nr, last->block + last->nr - run->block);
-	assert_int_equal(marks[nr - 1].what, what);
-	assert_int_equal(marks[nr - 1].flags, 0);
-}
-
-/* Asks for the blocks of @run, and sees what is marked until the sample is there. */
-static void sample_runs(const struct run *run, uint32_t nr, struct port_gain *g)
-{
-	struct sampler *s = open_or_skip();
-	uint64_t blocks[PORT_SAMPLE_BLOCKS];
-	uint32_t n = 0;
-	int got = 0;
-
-	for (uint32_t i = 0; i < nr; i++)
-		for (uint64_t b = 0; b < run[i].nr; b++)
-			blocks[n++] = run[i].block + b;
-	assert_int_equal(n, PORT_SAMPLE_BLOCKS);
-	marked_before_reading = 0;
-	assert_int_equal(sampler_ask(s, 1, blocks), 0);
-	assert_mark(1, run, run + nr - 1, TERRACE_RANGE_HINT_NOHEAT);
-	assert_int_equal(marked_before_reading, 1);
-	/* They stay until the last of the reads has ended. */
-	for (int tries = 0; !got && tries < 100000; tries++) {
-		assert_int_equal(nr_marks, 1);
-		got = sampler_gains(s, g, 1);
-		usleep(100);
-	}
-	assert_int_equal(got, 1);
-	assert_mark(2, run, run + nr - 1, TERRACE_RANGE_CLEAR);
-	sampler_close(s);
-	assert_int_equal(nr_marks, 2);
-}
-
-/* Sixteen blocks in a row: one range. */
-static void neighbours_are_marked_together(void **state)
-{
-	static const struct run all[] = { { 3, 16 } };
-	struct port_gain g;
-
-	(void)state;
-	sample_runs(all, 1, &g);
-	assert_int_equal(g.error, 0);
-}
-
-/* Six runs of blocks, one range all the same: to make the volume's ranges anew is what is dear. */
-static void what_lies_between_is_marked_as_well(void **state)
-{
-	static const struct run parts[] = { { 0, 1 }, { 2, 3 }, { 6, 1 }, { 8, 1 }, { 20, 9 }, { 31, 1 } };
-	struct port_gain g;
-
-	(void)state;
-	sample_runs(parts, 6, &g);
-	assert_int_equal(g.error, 0);
-}
-
-/* No two neighbours, and half of them lie beyond the end: the mark goes all the same. */
-static void a_read_that_fails_leaves_no_mark(void **state)
-{
-	struct run every_third[PORT_SAMPLE_BLOCKS];
-	struct port_gain g;
-
-	(void)state;
-	for (uint64_t i = 0; i < PORT_SAMPLE_BLOCKS; i++)
-		every_third[i] = (struct run){ 8 + 3 * i, 1 };
-	sample_runs(every_third, PORT_SAMPLE_BLOCKS, &g);
-	assert_int_not_equal(g.error, 0);
-}
-
-/* A module without these marks, or without room for more: the blocks look read once, no more. */
-static void without_marks_it_is_read_all_the_same(void **state)
-{
-	static const struct run all[] = { { 16, 16 } };
-	struct port_gain g;
-
-	(void)state;
-	mark_error = ENOSPC;
-	sample_runs(all, 1, &g);
-	assert_int_equal(g.error, 0);
-	assert_true(g.lz4 > 20);
 }
 
 int main(void)
@@ -322,10 +188,6 @@ int main(void)
 		cmocka_unit_test(what_shrinks_at_either_end_is_found),
 		ON_FILE(reads_what_it_was_asked_for),
 		ON_FILE(a_disk_that_has_gone_is_told),
-		ON_FILE(neighbours_are_marked_together),
-		ON_FILE(what_lies_between_is_marked_as_well),
-		ON_FILE(a_read_that_fails_leaves_no_mark),
-		ON_FILE(without_marks_it_is_read_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #define bio_dev(bio)	((void)(bio), 7u)
 #define op_is_write(op)	((op) != REQ_OP_READ)
 
-static const struct { int pid; } myself = { 4711 };
+static const struct { int pid, tgid; } myself = { 4711, 4700 };
 
 #include "../../kmod/trace.c"
 
@@ -21,7 +21,7 @@ static const struct { int pid; } myself = { 4711 };
 #define TIER	3u
 
 static bool listens;
-static u32 marks, told, first, last_thread;
+static u32 marks, told, first, last_thread, driver;
 
 void trace_terrace_access(u32 dev, u64 block, u32 count, u32 op, u32 where, u32 thread)
 {
@@ -34,6 +34,7 @@ void trace_terrace_end(u32 dev, u32 tier, u32 op, u64 nanoseconds) {}
 bool trace_terrace_access_enabled(void) { return listens; }
 bool trace_terrace_end_enabled(void) { return true; }
 u32 tr_ranges_marks(struct terrace *tr, u64 block) { return marks; }
+bool tr_drives(struct terrace *tr, u32 tgid) { return tgid == driver; }
 
 static struct tr_stats stats;
 static struct terrace volume = { .stats = &stats };
@@ -63,6 +64,7 @@ static int listening(void **state)
 	(void)state;
 	listens = true;
 	marks = 0;
+	driver = 0;
 	volume.ranges = NULL;
 	return 0;
 }
@@ -132,6 +134,33 @@ static void what_heats_nothing_is_not_told(void **state)
 	assert_int_equal(told, IOS);
 }
 
+/* By whatever thread of it; nor is it timed. */
+static void who_drives_is_not_told(void **state)
+{
+	struct { struct tr_io io; struct bio bio; } one;
+
+	(void)state;
+	driver = 4700;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		assert_int_equal(pass(kinds[k].op, kinds[k].where, 1, 1), 0);
+		assert_int_equal(told, 0);
+	}
+	pass(TERRACE_OP_DISCARD, TERRACE_WHERE_NOWHERE, 1, 1);
+	assert_int_equal(told, IOS);
+	/* A worker goes on with it, when nobody drives any more. */
+	memset(&one, 0, sizeof(one));
+	one.io.thread = tr_sense_who(&volume);
+	driver = 0;
+	told = 0;
+	tr_sense(&volume, &one.bio, 5, 1, TERRACE_OP_READ, TIER);
+	assert_int_equal(told, 0);
+	one.io.thread = tr_sense_who(&volume);
+	assert_int_equal(one.io.thread, 4711);
+	driver = 4711;	/* a thread's number is not its process's */
+	tr_sense(&volume, &one.bio, 5, 1, TERRACE_OP_READ, TIER);
+	assert_int_equal(told, 1);
+}
+
 static void nobody_listens(void **state)
 {
 	(void)state;
@@ -162,6 +191,7 @@ int main(void)
 		cmocka_unit_test_setup(each_kind_by_its_own_rate, listening),
 		cmocka_unit_test_setup(no_discard_is_left_out, listening),
 		cmocka_unit_test_setup(what_heats_nothing_is_not_told, listening),
+		cmocka_unit_test_setup(who_drives_is_not_told, listening),
 		cmocka_unit_test_setup(nobody_listens, listening),
 		cmocka_unit_test_setup(who_asked_is_told, listening),
 	};

@@ -85,6 +85,10 @@ echo > $T/trace
 echo 1 > $T/events/terrace/enable
 dd if="$VOL" of=/dev/null bs=4k skip=2048 count=50 iflag=direct status=none
 check_eq "hits told" "$(events 'terrace_access:.* count=1 op=0 where=0')" 50
+# who drives looks, and uses nothing
+echo > $T/trace
+check_eq "blocks the driver read" "$(ask look "$VOL" 2048 50)$(ask look "$VOL" 300 20)" 5020
+check_eq "of these told" "$(events 'terrace_access:')$(events 'terrace_end:')" 00
 echo > $T/trace
 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
 check_eq "packed reads told" "$(events 'terrace_access:.* count=1 op=0 where=769')" 20
