@@ -508,6 +508,8 @@ struct tr_stats {
 	u64 hidden;			/* blocks that came to take room for nothing (hidden_room.c) */
 	u32 accesses;			/* hits since the senses listen */
 	u32 slow_accesses;		/* … reads from elsewhere */
+	u32 slow_timed;			/* of these, in this jiffy: how many are asked how long they take */
+	unsigned long slow_jiffy;
 };
 
 struct terrace {

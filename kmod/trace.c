@@ -10,6 +10,8 @@
 
 /* Hits: how long they take is asked of one in so many, and of no more than one in four that are told. */
 #define TIME_SAMPLE	16
+/* Of what is rare, as many a jiffy: of disks each, of flash, which serves dozens in one, those tell enough. */
+#define TIMED_SLOW	4
 
 /* By its first part, if it is in parts. */
 static void time_it(struct tr_io *io, u8 tier)
@@ -48,6 +50,17 @@ void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32
 	tell(tr, bio, block, count, op, where, !(where & TERRACE_WHERE_NOWHERE) && !(n % max_t(u32, TIME_SAMPLE, 4 * rate)));
 }
 
+static bool few_timed(struct terrace *tr)
+{
+	unsigned long now = jiffies;
+
+	if (this_cpu_read(tr->stats->slow_jiffy) != now) {
+		this_cpu_write(tr->stats->slow_jiffy, now);
+		this_cpu_write(tr->stats->slow_timed, 0);
+	}
+	return this_cpu_inc_return(tr->stats->slow_timed) <= TIMED_SLOW;
+}
+
 /*
  * Told each, unless slow_sample says otherwise, is what is rare and tells most: a read that a slow tier had to serve.
  * Never left out is a discard, behind which the block's heat means nothing any more.
@@ -56,7 +69,7 @@ void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u3
 {
 	if (op != TERRACE_OP_DISCARD && this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE))
 		return;
-	tell(tr, bio, block, count, op, where, op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE));
+	tell(tr, bio, block, count, op, where, op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) && few_timed(tr));
 }
 
 void tr_sense_end(struct tr_io *io, const struct bio *bio)

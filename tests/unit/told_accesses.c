@@ -21,7 +21,7 @@ static const struct { int pid, tgid; } myself = { 4711, 4700 };
 #define TIER	3u
 
 static bool listens;
-static u32 marks, told, first, last_thread, driver;
+static u32 marks, told, first, last_thread, driver, by_jiffy;
 
 void trace_terrace_access(u32 dev, u64 block, u32 count, u32 op, u32 where, u32 thread)
 {
@@ -52,6 +52,7 @@ static u32 pass(u32 op, u32 where, u32 heat_sample, u32 slow_sample)
 	for (i = 1; i <= IOS; i++) {
 		memset(&one, 0, sizeof(one));
 		one.io.told_tier = 255;
+		kernel_jiffies += !(i % by_jiffy);
 		tr_sense(&volume, &one.bio, i, 1, op, where);
 		timed += one.io.timed;
 		assert_int_equal(one.io.told_tier, one.io.timed ? where & TERRACE_WHERE_TIER : 255);
@@ -65,6 +66,7 @@ static int listening(void **state)
 	listens = true;
 	marks = 0;
 	driver = 0;
+	by_jiffy = 1;
 	volume.ranges = NULL;
 	return 0;
 }
@@ -72,7 +74,7 @@ static int listening(void **state)
 /* One row for each kind of access, wherever it is served. */
 static const struct kind {
 	u32 op, where;
-	bool rare;	/* by slow_sample, each of them timed */
+	bool rare;	/* by slow_sample, each of them timed while they are few */
 	bool nowhere;	/* nothing to be timed */
 } kinds[] = {
 	{ TERRACE_OP_READ, TIER, false, false },
@@ -161,6 +163,20 @@ static void who_drives_is_not_told(void **state)
 	assert_int_equal(told, 1);
 }
 
+/* Of slow reads four in each jiffy, and all while they are fewer; hits go by their count. */
+static void few_slow_reads_are_timed_in_one_jiffy(void **state)
+{
+	(void)state;
+	for (by_jiffy = 1; by_jiffy <= 64; by_jiffy *= 2) {
+		u32 timed = pass(TERRACE_OP_READ, TIER | TERRACE_WHERE_SLOW, 1, 1);
+
+		assert_int_equal(told, IOS);
+		/* One in an old jiffy, before the first that is new: at most these few more. */
+		assert_in_range(timed, IOS / by_jiffy * min(by_jiffy, 4u), IOS / by_jiffy * min(by_jiffy, 4u) + 4);
+		assert_int_equal(pass(TERRACE_OP_READ, TIER, 1, 1), IOS / 16);
+	}
+}
+
 static void nobody_listens(void **state)
 {
 	(void)state;
@@ -192,6 +208,7 @@ int main(void)
 		cmocka_unit_test_setup(no_discard_is_left_out, listening),
 		cmocka_unit_test_setup(what_heats_nothing_is_not_told, listening),
 		cmocka_unit_test_setup(who_drives_is_not_told, listening),
+		cmocka_unit_test_setup(few_slow_reads_are_timed_in_one_jiffy, listening),
 		cmocka_unit_test_setup(nobody_listens, listening),
 		cmocka_unit_test_setup(who_asked_is_told, listening),
 	};

@@ -113,6 +113,7 @@ typedef struct { s64 counter; } atomic64_t;
 #define this_cpu_inc(v)			((v)++)
 #define this_cpu_inc_return(v)		(++(v))
 #define this_cpu_read(v)		(v)
+#define this_cpu_write(v, n)		((v) = (n))
 
 static inline unsigned long find_next_and_bit(const unsigned long *a, const unsigned long *b, unsigned long size,
 					      unsigned long at)
