@@ -117,19 +117,6 @@ int heat_access(struct bpf_raw_tracepoint_args *ctx)
 
 /* ---- how long they took ------------------------------------------------------------ */
 
-static __u32 bucket_of(__u64 us)
-{
-	__u32 b = 0;
-
-	for (int i = 0; i < TERRACE_HEAT_BUCKETS - 1; i++) {
-		if (us <= 1)
-			break;
-		us = (us + 1) >> 1;
-		b++;
-	}
-	return b;
-}
-
 /* dev, tier, op, nanoseconds */
 SEC("raw_tp/terrace_end")
 int heat_end(struct bpf_raw_tracepoint_args *ctx)
@@ -141,6 +128,6 @@ int heat_end(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	t = table_now();
 	if (t)
-		t->latency[tier][op][bucket_of(ctx->args[3] / 1000)]++;
+		t->latency[tier][op][terrace_heat_bucket(ctx->args[3] / 1000)]++;
 	return 0;
 }

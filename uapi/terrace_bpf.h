@@ -37,6 +37,25 @@ struct terrace_heat_table {
 	struct terrace_heat_entry entry[TERRACE_HEAT_ENTRIES];
 };
 
+/* The smallest that @us fits in: by halves, for a loop over the buckets was dearer than all else that is done for a time. */
+static inline __u32 terrace_heat_bucket(__u64 us)
+{
+	__u32 b = 1;
+
+	if (us <= 1)
+		return 0;
+	us--;
+	if (us >> (TERRACE_HEAT_BUCKETS - 2))
+		return TERRACE_HEAT_BUCKETS - 1;
+	for (__u32 step = 16; step; step /= 2) {
+		if (us >> step) {
+			us >>= step;
+			b += step;
+		}
+	}
+	return b;
+}
+
 /* --- files: what happens to those of watched filesystems --------------------------- */
 
 enum terrace_file_what {

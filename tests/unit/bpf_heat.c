@@ -117,6 +117,20 @@ static void follows_the_load(void **state)
 	assert_int_equal(r.now, 5);
 }
 
+/* Bucket b holds up to 2^b µs, and the last all above. */
+static void times_go_to_their_buckets(void **state)
+{
+	(void)state;
+	assert_int_equal(terrace_heat_bucket(0), 0);
+	for (uint32_t b = 0; b < TERRACE_HEAT_BUCKETS - 1; b++) {
+		assert_int_equal(terrace_heat_bucket(1ull << b), b);
+		assert_int_equal(terrace_heat_bucket((1ull << b) + 1), b + 1);
+	}
+	for (uint32_t b = TERRACE_HEAT_BUCKETS - 1; b < 64; b++)
+		assert_int_equal(terrace_heat_bucket(1ull << b), TERRACE_HEAT_BUCKETS - 1);
+	assert_int_equal(terrace_heat_bucket(~0ull), TERRACE_HEAT_BUCKETS - 1);
+}
+
 /* A table full of slow reads: hits are told as before, for to leave them out makes no room. */
 static void slow_reads_do_not_crowd_hits_out(void **state)
 {
@@ -148,6 +162,7 @@ int main(void)
 		cmocka_unit_test(leaves_nonsense_out),
 		cmocka_unit_test(keeps_pace),
 		cmocka_unit_test(follows_the_load),
+		cmocka_unit_test(times_go_to_their_buckets),
 		cmocka_unit_test(slow_reads_do_not_crowd_hits_out),
 	};
 
