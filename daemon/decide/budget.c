@@ -29,9 +29,9 @@ void budget_refill(struct budget *b, const struct budget_tunables *t, uint64_t n
 	if (now_ns > b->last_ns)
 		b->tokens += (double)(now_ns - b->last_ns) * 1e-9 * t->bytes_per_second * share;
 	b->last_ns = now_ns;
-	if (b->tokens > full(t))
-		b->tokens = full(t);
 	b->share = share < 1 ? share : 1;
+	if (b->tokens > full(t) * b->share)
+		b->tokens = full(t) * b->share;
 	b->turn = (b->turn >= 1 ? b->turn - 1 : b->turn) + b->share;
 }
 
@@ -71,6 +71,6 @@ void budget_settle(struct budget *b, const struct budget_tunables *t, double tak
 	if (t->bytes_per_second <= 0)
 		return;
 	b->tokens += taken - used;
-	if (b->tokens > full(t))
-		b->tokens = full(t);
+	if (b->tokens > full(t) * b->share)
+		b->tokens = full(t) * b->share;
 }

@@ -10,6 +10,8 @@
  * Without a limit on bytes a share below 1 is one of the intervals in which orders are taken, and in these of
  * the orders in flight.
  *
+ * What may be saved up is the share's part of the bucket: a brake holds at once, however long a rest went before.
+ *
  * A clock that jumps back gives nothing, one that jumps ahead no more than a full bucket.
  */
 #ifndef DECIDE_BUDGET_H

@@ -87,6 +87,33 @@ static void budget_tunables_change_the_outcome(void **state)
 	assert_near(b.tokens, 5, 1e-9);
 }
 
+/* However full the bucket was: what is in it when a brake takes hold is no longer there to be spent. */
+static void a_brake_holds_with_a_full_bucket(void **state)
+{
+	struct budget_tunables t = { .bytes_per_second = 1000, .burst_seconds = 2, .in_flight = 4 };
+	struct budget b;
+	double taken = 0;
+
+	(void)state;
+	budget_init(&b, &t, 0);
+	for (uint64_t i = 1; i <= 100; i++) {
+		budget_refill(&b, &t, i * SECOND / 10, 0.01);
+		while (budget_take(&b, &t, 10)) {
+			taken += 10;
+			budget_settle(&b, &t, 10, 10);
+		}
+	}
+	/* 10 s of 10 bytes, and 2 s saved up. */
+	assert_in_range((uint64_t)taken, 110, 130);
+	/* What is given back fills no more than that either. */
+	budget_refill(&b, &t, 11 * SECOND, 0.01);
+	assert_true(budget_take(&b, &t, 10000));
+	budget_settle(&b, &t, 10000, 0);
+	assert_true(b.tokens <= 20);
+	budget_refill(&b, &t, 21 * SECOND, 1);
+	assert_near(b.tokens, 2000, 0);
+}
+
 /* The example of brake.h. */
 static void slower_user_io_slows_moves(void **state)
 {
@@ -323,6 +350,7 @@ int main(void)
 		cmocka_unit_test(the_rate_holds_on_average),
 		cmocka_unit_test(an_order_larger_than_the_bucket_is_paid_off),
 		cmocka_unit_test(a_clock_that_jumps_gives_no_flood),
+		cmocka_unit_test(a_brake_holds_with_a_full_bucket),
 		cmocka_unit_test(budget_tunables_change_the_outcome),
 		cmocka_unit_test(slower_user_io_slows_moves),
 		cmocka_unit_test(moves_pause_to_hear_what_is_normal),
