@@ -52,6 +52,7 @@ struct port_state {
 	uint64_t writes;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];	/* by users */
 	uint64_t busy_ns;		/* sum of the latencies of reads and writes */
+	uint64_t cpu_idle, cpu_all;	/* the machine's, see act/cpu_time.h; 0: not known */
 };
 
 enum port_where {

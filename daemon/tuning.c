@@ -26,6 +26,7 @@ const struct tuning_part tuning_parts[] = {
 	PART(ralt, ralt_tunable_table),
 	PART(budget, budget_tunable_table),
 	PART(brake, brake_tunable_table),
+	PART(cpu, cpu_tunable_table),
 	PART(endurance, endurance_tunable_table),
 	PART(idle, idle_tunable_table),
 	PART(loose, loose_tunable_table),

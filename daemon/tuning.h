@@ -12,6 +12,7 @@
 #include "decide/choose.h"
 #include "decide/climb.h"
 #include "decide/codec.h"
+#include "decide/cpu.h"
 #include "decide/endurance.h"
 #include "decide/epoch.h"
 #include "decide/flush.h"
@@ -43,6 +44,7 @@ struct tuning {
 	struct ralt_tunables ralt;
 	struct budget_tunables budget;
 	struct brake_tunables brake;
+	struct cpu_tunables cpu;
 	struct endurance_tunables endurance;
 	struct idle_tunables idle;
 	struct loose_tunables loose;

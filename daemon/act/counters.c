@@ -267,6 +267,9 @@ int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, str
 	if (err)
 		return err;
 	report_physical(c, out);
+	cpu_time_read(&c->cpu);
+	out->cpu_idle = c->cpu.idle;
+	out->cpu_all = c->cpu.all;
 	out->writable = !strcmp(line, "write");
 	memcpy(out->written_blocks, c->written_blocks, sizeof(out->written_blocks));
 	return 0;

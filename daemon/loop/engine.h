@@ -176,7 +176,7 @@ struct engine_stats {
 	uint64_t written_anew;		/* were to be, but the kernel had seen them written since */
 	uint64_t pressed;		/* went down for room though they may be hot */
 	uint64_t pinned;		/* blocks kept in orders though they are not hot, being tails */
-	uint64_t held_by_budget, held_by_endurance, held_by_governor, held_by_room;
+	uint64_t held_by_budget, held_by_cpu, held_by_endurance, held_by_governor, held_by_room;
 	uint64_t read_bytes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t written_bytes[TERRACE_MAX_RESULT_TIERS];
 };
@@ -259,6 +259,8 @@ struct engine {
 	struct brake brake;		/* by the mean of the volume, where a sense tells no more than that */
 	struct pedal pedal[TERRACE_HEAT_TIERS][2];	/* of each tier's reads and writes */
 	uint64_t timed_ns;		/* when such were last told */
+	struct cpu cpu;
+	uint64_t cpu_reads, cpu_fast_reads;	/* when the CPUs were last looked at */
 	double share;			/* of the budgets that brakes leave */
 	bool listens;			/* one of them: no order is to be given */
 	struct idle idle;

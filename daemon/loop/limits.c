@@ -269,6 +269,18 @@ static void step_brakes(struct engine *e, double us, uint64_t ops)
 		}
 }
 
+static void step_cpu(struct engine *e)
+{
+	const struct cpu_tunables *t = &e->c.tuning.cpu;
+	double reads = (double)(e->state.reads - e->cpu_reads), fast = (double)(e->state.fast_reads - e->cpu_fast_reads);
+
+	if (!cpu_look(&e->cpu, t, e->state.cpu_idle, e->state.cpu_all))
+		return;
+	cpu_judge(&e->cpu, t, reads > 0 ? fast / reads : 1, shards_hit_rate(&e->shards, e->fast_blocks));
+	e->cpu_reads = e->state.reads;
+	e->cpu_fast_reads = e->state.fast_reads;
+}
+
 uint64_t limits_braked(const struct engine *e)
 {
 	uint64_t n = e->brake.braked;
@@ -300,6 +312,7 @@ void limits_tick(struct engine *e)
 
 	/* Samples are read like all else, but not by somebody who is disturbed. */
 	step_brakes(e, ops ? (double)busy / (double)ops / 1e3 : 0, ops - own);
+	step_cpu(e);
 	e->sampling -= own;
 	if (e->sampling > (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS)
 		e->sampling = (uint64_t)e->gains_waiting * PORT_SAMPLE_BLOCKS;

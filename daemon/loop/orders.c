@@ -145,6 +145,9 @@ static int afford(struct engine *e, const struct plan *p)
 		e->stats.held_by_room++;
 		return -EAGAIN;
 	}
+	if (cpu_holds(&e->cpu))
+		return refuse(e, "no CPU is idle, and reads are served as well as can be: moves would only slow the load down (cpu.min_idle)",
+			      &e->stats.held_by_cpu, -EAGAIN);
 	if (e->listens || others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p)))
 		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
 	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {
@@ -156,6 +159,7 @@ static int afford(struct engine *e, const struct plan *p)
 		budget_settle(&e->budget[up], &e->c.budget[up], up_bytes(p), 0);
 		return -EDQUOT;
 	}
+	cpu_charge(&e->cpu, &e->c.tuning.cpu, p->goes_down + p->goes_up);
 	e->refused = NULL;
 	return 0;
 }

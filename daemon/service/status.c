@@ -96,10 +96,12 @@ static struct json_object *limits_json(const struct engine *e)
 	const struct governor *g = &e->governor;
 
 	real(o, "brake_share", e->share);
+	flag(o, "cpus_full", e->cpu.full);
 	real(o, "quiet_latency_us", e->brake.base_us);
 	number(o, "braked", limits_braked(e));
 	real(o, "idle_boost", e->boost);
 	number(o, "held_by_budget", e->stats.held_by_budget);
+	number(o, "held_by_cpu", e->stats.held_by_cpu);
 	number(o, "held_by_endurance", e->stats.held_by_endurance);
 	number(o, "held_by_governor", e->stats.held_by_governor);
 	number(o, "held_by_room", e->stats.held_by_room);

@@ -154,12 +154,67 @@ static void idle_time_is_used(void **state)
 	assert_true(moved[1] > 2 * moved[0]);
 }
 
+/*
+ * Bytes that moves wrote below in 57 s of reads and writes anywhere, or, of a hotspot that moves after 20 s, the share of reads that were served
+ * fast in the last 10, on a machine whose CPUs have so much of their time to spare.
+ */
+static double moved_with_idle(double idle, bool hotspot, double *hits)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	uint64_t reads = 0, fast = 0;
+	double moved = 0;
+
+	s->c.tuning.governor.epoch_ops = 1000000000;
+	for (int t = 0; t < 2; t++)
+		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = 4e6, .burst_seconds = 1, .in_flight = 16 };
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b * 7 % BLOCKS);
+	sim_open(s);
+	for (int tick = 0; tick < 600; tick++) {
+		s->cpu_all += 10;
+		s->cpu_idle += (uint64_t)(10 * idle);
+		if (tick == 30)		/* from when it has been seen */
+			moved = (double)s->e.stats.written_bytes[1];
+		if (tick == 500)
+			reads = s->e.state.reads, fast = s->e.state.fast_reads;
+		for (int i = 0; i < 256; i++) {
+			uint64_t block = prng_below(&s->prng, BLOCKS);
+
+			if (hotspot && i % 16)
+				block = (tick < 200 ? 0 : BLOCKS / 2) + prng_below(&s->prng, FAST / 4);
+			sim_access(s, block, hotspot ? i % 16 == 1 : i % 2);
+		}
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*hits = (double)(s->e.state.fast_reads - fast) / (double)(s->e.state.reads - reads);
+	moved = (double)s->e.stats.written_bytes[1] - moved;
+	sim_remove(s);
+	return moved;
+}
+
+/* Where the CPU is never idle moves keep to a two-hundredth of it, unless reads are served worse than they could be. */
+static void full_cpus_hold_moves_back(void **state)
+{
+	double hits[4];
+	double free = moved_with_idle(0.5, false, &hits[0]), held = moved_with_idle(0, false, &hits[1]);
+
+	(void)state;
+	print_message("uniform: %.2f MB moved, %.2f with all CPUs full\n", free / 1e6, held / 1e6);
+	assert_true(free > 2 * held);
+	moved_with_idle(0.5, true, &hits[2]);
+	moved_with_idle(0, true, &hits[3]);
+	print_message("a hotspot that has moved: %.3f of the reads fast, %.3f with all CPUs full\n", hits[2], hits[3]);
+	assert_true(hits[2] > 0.9);
+	assert_true(hits[3] > hits[2] - 0.03);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(the_brake_hears_each_tier),
 		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
+		cmocka_unit_test(full_cpus_hold_moves_back),
 		cmocka_unit_test(idle_time_is_used),
 	};
 

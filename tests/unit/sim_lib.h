@@ -34,6 +34,7 @@ struct sim {
 	struct sense sense;	/* its counts of latency, where `timed` */
 	bool timed;
 	double hit_us, hit_moving_us, miss_us;	/* ... by where a read is served, and by whether orders are under way */
+	uint64_t cpu_idle, cpu_all;	/* the machine's; 0: does not tell */
 	double busy_ns, slow_ns;	/* latency of the foreground, and when orders are under way */
 
 	int submit_error;	/* the next submits fail with it */
@@ -96,6 +97,7 @@ static int sim_state(struct port *port, struct port_state *out)
 	*out = (struct port_state){
 		.nr_tiers = 2, .writable = true, .reads = s->v.reads + s->sampled, .fast_reads = s->v.fast_hits,
 		.writes = s->v.operations - s->v.reads, .busy_ns = (uint64_t)s->busy_ns,
+		.cpu_idle = s->cpu_idle, .cpu_all = s->cpu_all,
 	};
 	out->tier[0] = (struct port_tier){
 		.kind = TERRACE_KIND_SLOTS, .class = "optane", .used_blocks = s->v.fast_used,

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The machine's brake: where no CPU is idle, what moves take is taken from the load.
+ *
+ * A better placement lets users wait less. Who keeps all CPUs at work does not wait: its pace is the
+ * CPUs', wherever its blocks lie. So while less than min_idle of their time is left, and the fast tier serves as many reads as
+ * can be expected (all that an LRU of its size would, less `enough`), moves keep to `share` of the CPUs' time: an order is
+ * taken to cost order_us, and block_us for each block that it moves. It is given while any is left, and may leave a debt.
+ * When a hotspot has moved moves are free, however busy the CPUs are, until its new place is fast.
+ *
+ *	1 CPU, nothing idle, share 0.005: 5 ms a second, 3 orders of 100 blocks
+ */
+#ifndef DECIDE_CPU_H
+#define DECIDE_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/tunable.h"
+
+struct cpu_tunables {
+	double min_idle;
+	double enough;
+	double share;
+	double order_us;
+	double block_us;
+};
+
+extern const struct tunable_table cpu_tunable_table;
+
+struct cpu {
+	bool full;
+	bool served;		/* reads, as well as can be expected */
+	double left_us;		/* while both hold */
+	uint64_t idle, all;	/* at the last look */
+};
+
+/* @idle of @all ticks of 10 ms since the machine's start, all CPUs together; 0: not known. False: nothing new, or the first look. */
+bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64_t all);
+
+/* After a look: @rate of the reads since the last were served fast, of which an LRU would have had @lru. */
+void cpu_judge(struct cpu *c, const struct cpu_tunables *t, double rate, double lru);
+
+/* No order may be given now. */
+static inline bool cpu_holds(const struct cpu *c)
+{
+	return c->full && c->served && c->left_us <= 0;
+}
+
+/* One was given that moves @blocks. */
+void cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks);
+
+#endif
