@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOOK_NS	250000000u
+
 void cpu_time_parse(struct cpu_time *c, const char *text)
 {
 	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
@@ -21,14 +23,16 @@ void cpu_time_parse(struct cpu_time *c, const char *text)
 void cpu_time_read(struct cpu_time *c)
 {
 	struct timespec now;
+	uint64_t ns;
 	char text[256];
 	ssize_t n;
 	int fd;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec < c->next)
+	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	if (ns < c->next_ns)
 		return;
-	c->next = now.tv_sec + 1;
+	c->next_ns = ns + LOOK_NS;
 	fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;

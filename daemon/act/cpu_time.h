@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much of the CPUs' time was nobody's: /proc/stat, at most once a second, for the kernel counts much to answer. */
+/* How much of the CPUs' time was nobody's: /proc/stat, four times a second at most, for the kernel counts much to answer. */
 #ifndef TERRACE_ACT_CPU_TIME_H
 #define TERRACE_ACT_CPU_TIME_H
 
@@ -7,7 +7,7 @@
 
 struct cpu_time {
 	uint64_t idle, all;	/* ticks since the start, of all CPUs; 0: not known */
-	int64_t next;		/* seconds; looked at from then on */
+	uint64_t next_ns;	/* looked at from then on */
 };
 
 /* Of the text of /proc/stat. What low priorities took is idle: they make way. */

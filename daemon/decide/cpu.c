@@ -25,7 +25,13 @@ bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64
 
 	if (all == c->all)
 		return false;
-	c->full = !first && on && (double)(idle - c->idle) < t->min_idle * ticks;
+	if (first || !on)
+		c->calm = CPU_CALM;
+	else if ((double)(idle - c->idle) < t->min_idle * ticks)
+		c->calm = 0;
+	else if (c->calm < CPU_CALM)
+		c->calm++;
+	c->full = c->calm < CPU_CALM;
 	/* Nothing is saved up, but a debt is paid off. */
 	c->left_us = c->full ? (c->left_us < 0 ? c->left_us : 0) + ticks * TICK_US * t->share : 0;
 	c->idle = idle;

@@ -28,8 +28,11 @@ struct cpu_tunables {
 
 extern const struct tunable_table cpu_tunable_table;
 
+#define CPU_CALM	4u	/* looks are short: one in which a CPU was idle says little */
+
 struct cpu {
-	bool full;
+	bool full;		/* at the last look, or at one of the CPU_CALM - 1 before */
+	uint32_t calm;		/* looks since */
 	bool served;		/* reads, as well as can be expected */
 	double left_us;		/* while both hold */
 	uint64_t idle, all;	/* at the last look */
