@@ -328,6 +328,9 @@ struct tr_cold *tr_cold_begin(struct terrace *tr, struct bio *bio, const struct 
 	INIT_WORK(&cold->work, cold_fn);
 	if (!tr_pack_find(cold->index->data, i, &cold->where))
 		goto no;
+	/* All of a cluster is a matter for unpack.c, which knows how to do with less if it is damaged. */
+	if (cold->where.nr_slots > 1 && !cold->where.raw && !tr_tune(tr, TR_TUNE_EARLY_TERMINATION))
+		goto no;
 	if (tr_promotion_bytes(tr, false))
 		cold->entry = tr_promotion_find(tr, ref->id, i, false, cold->where.length, &cold->hot);
 	if (cold->entry) {

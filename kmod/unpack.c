@@ -159,6 +159,7 @@ struct unpack {
 	u64 near[TR_LEAF_WORDS];	/* those and others, read along where they lie behind */
 	bool ahead;			/* there are others */
 	bool alone;			/* after an error: one block, and no byte that it does not need */
+	bool whole;			/* clusters, whatever is wanted of them (tunable early_termination) */
 	const struct tr_stretches *held;	/* NULL: no large read */
 	const void *stored;		/* of the cluster at hand */
 };
@@ -191,6 +192,8 @@ static u32 span_end(const struct unpack *u, const struct tr_pack_where *where, u
 	     i = next_near(u, i + 1)) {
 		if (!tr_pack_find(u->index, i, &next) || next.offset < where->offset)
 			continue;
+		if (u->whole && !next.raw)
+			tr_pack_cluster(u->index, next.cluster, &next);
 		if (next.offset > end + TERRACE_BLOCK_BYTES ||
 		    next.offset + next.length > where->offset + STORED_BYTES - 2 * TERRACE_BLOCK_BYTES)
 			break;
@@ -250,9 +253,14 @@ static int fetch(struct unpack *u, const struct tr_pack_where *where, u32 i, con
 	return err;
 }
 
-/* The block of the cluster that is wanted and needs most of it. */
-static u32 deepest(const struct unpack *u, u32 i, const u16 *block, u32 nr)
+/*
+ * The block of the cluster that is wanted and needs most of it. Of a raw one each segment stands
+ * for itself, and in the cache as well: nothing is decoded that could end early.
+ */
+static u32 deepest(const struct unpack *u, u32 i, bool raw, const u16 *block, u32 nr)
 {
+	if (u->whole && !u->alone && !raw)
+		return block[nr - 1];
 	while (!u->alone && nr--)
 		if (todo(u, block[nr]))
 			return block[nr];
@@ -360,7 +368,7 @@ static int unpack_cluster(struct unpack *u, u32 i, tr_unpacked_fn fn, void *cont
 	if (!tr_pack_find(u->index, i, &where))
 		return -EBADMSG;		/* live in a pack that does not have it */
 	nr = tr_pack_members(u->index, where.cluster, block);
-	wanted = deepest(u, i, block, nr);
+	wanted = deepest(u, i, where.raw, block, nr);
 	if (wanted != i)
 		tr_pack_find(u->index, wanted, &where);
 	err = fetch_decoded(u, &where, i, wanted, &entry, &hot);
@@ -448,7 +456,10 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 		  enum use use, const struct tr_stretches *held, struct tr_unpacker *unpacker,
 		  tr_unpacked_fn fn, void *context, u32 *bad)
 {
-	struct unpack u = { .tr = tr, .ref = ref, .unpacker = unpacker, .use = use, .held = held };
+	struct unpack u = {
+		.tr = tr, .ref = ref, .unpacker = unpacker, .use = use, .held = held,
+		.whole = !tr_tune(tr, TR_TUNE_EARLY_TERMINATION),
+	};
 	u32 last = find_last_bit((const unsigned long *)mask, TERRACE_REGION_BLOCKS);
 	struct tr_index *index;
 	struct tr_pack_where where = {};
@@ -481,7 +492,7 @@ static int unpack(struct terrace *tr, const struct tr_pack_ref *ref, const u64 *
 	bitmap_set((unsigned long *)u.near, last + 1, ahead);
 	while (!err && (i = next_todo(&u, 0)) < TERRACE_REGION_BLOCKS) {
 		err = unpack_cluster(&u, *bad = i, fn, context);
-		if (err && next_todo(&u, i + 1) < TERRACE_REGION_BLOCKS) {
+		if (err && (u.whole || next_todo(&u, i + 1) < TERRACE_REGION_BLOCKS)) {
 			/* What lies behind it, or is deeper in its cluster, may be what is bad. */
 			u.alone = true;
 			err = unpack_cluster(&u, i, fn, context);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Clusters of 16 blocks: the warmest come first, no more is read and decoded than a block needs; indexes leave memory that others need; at most 4 packs; one flush for a batch of orders.
+# Clusters of 16 blocks: the warmest come first, no more is read and decoded than a block needs, unless early_termination=0; indexes leave memory that others need; at most 4 packs; one flush for a batch of orders.
 # vm: mode=functional cpus=2 memory=2G timeout=600 build=orders,daemon
 # shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -22,7 +22,8 @@ decoded() { awk -F'bytes=' '/bytes=/ { n += $2 + 0 } END { print n / 4096 + 0 }'
 
 vol_drives 64 512 lbs=512
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --mirror none
-vol_up stream_kb=0 cache_mb=0 ahead_kb=0 janitor_high=1000 janitor_low=990
+up=(stream_kb=0 cache_mb=0 ahead_kb=0 janitor_high=1000 janitor_low=990)
+vol_up "${up[@]}"
 # half of each block is noise
 head -c $((8 << 20)) /dev/urandom > /dev/shm/noise
 perl -e 'while (read(STDIN, $b, 2048)) { print $b, "\0" x 2048 }' < /dev/shm/noise > $DATA
@@ -71,6 +72,53 @@ done
 expect_fail "'5-x' is no range of blocks" terracectl move --to hdd --warm 5-x vol 0-9
 expect_fail "cluster 5: 1, 4 or 16" terracectl move --to hdd --cluster 5 vol 0-9
 pass "the warmest come first, and alone are read and decoded"
+
+# ---- the switch: all of a cluster, whatever is wanted; and from the cache as well ----
+
+vol_message set early_termination=0
+for codec in "lz4 0 2048" "zstd 1024 3072"; do
+	read -r name plain warmed <<< "$codec"
+	read -r whole all <<< "$(costs "$plain" 16)"
+	for block in $plain $((plain + 7)) $((plain + 15)); do
+		check_eq "bytes read, blocks decoded for block $block of $name" "$(costs "$block")" "$whole 16"
+	done
+	check_eq "blocks decoded for one that is warm" "$(costs $((warmed + 15)) | cut -d' ' -f2)" 16
+	# two of two clusters, in one read: one I/O has both whole
+	read -r bytes both <<< "$(costs $((plain + 15)) 2)"
+	check_eq "blocks decoded for the last of a cluster and the first of the next" "$both" 32
+	[ "$bytes" -le $((whole * 2)) ] || die "two clusters of $whole bytes took $bytes"
+done
+# what the cache holds of it was put there under the one or the other setting
+vol_message set cache_mb=8
+for codec in "lz4 320" "zstd 1344"; do
+	read -r name plain <<< "$codec"
+	vol_message set early_termination=1
+	check_eq "blocks decoded for the first of $name" "$(costs "$plain" | cut -d' ' -f2)" 1
+	vol_message set early_termination=0
+	read -r bytes all <<< "$(costs "$plain")"
+	check_eq "blocks decoded for it when its beginning is in the cache" "$all" 16
+	[ "$bytes" -gt 0 ] || die "all of a cluster was decoded of which memory has the beginning"
+	check_eq "... and when all of it is there" "$(costs $((plain + 15)))" "0 16"
+	vol_message set early_termination=1
+	check_eq "... as far as the first" "$(costs "$plain")" "0 1"
+done
+vol_message set cache_mb=0
+# behind the last cluster of region 0 the drive has gone bad: what lies in front of that is had all the same
+vol_message commit
+vol_down
+at=$(terracectl dump --json packs --range 0 "${VOL_DRIVES[@]}" | /usr/bin/python3 -ISc 'import json, sys
+pack = json.load(sys.stdin)["items"][0]
+print(pack["place"] + pack["blocks"] - 3)')
+data=$(vol_layout slow data)
+vol_up "${up[@]}" early_termination=0
+costs 160 > /dev/null
+drive slow error add read $((${data% *} + at * 8)) 24
+check_eq "blocks decoded for the first of a cluster that is bad behind it" "$(costs 1008 | cut -d' ' -f2)" 1
+klog_expect 'block 1023 in pack [0-9]+ at tier 1 block [0-9]+ cannot be read \(-5\)'
+if dd if="$VOL" of=/dev/null bs=4k skip=1023 count=1 iflag=direct status=none 2> /dev/null; then die "the cluster was not bad behind its first block"; fi
+drive slow error clear
+vol_message set early_termination=1
+pass "early_termination=0 reads and decodes all of a cluster, or as much as there is"
 
 echo 0 > $T/events/kprobes/enable
 echo > $T/kprobe_events
