@@ -24,6 +24,7 @@ enum tr_tune_id {
 	TR_TUNE_THROTTLE_US,	/* the longest delay of a new write */
 	TR_TUNE_CACHE_MB,	/* promotion cache, at most; and half of memory_mb */
 	TR_TUNE_AHEAD_KB,	/* read beyond what is read in order from packs; 0: nothing */
+	TR_TUNE_CLEAN_SLOTS,	/* what is promoted from a pack stays in it as well; 0: it leaves it */
 	TR_TUNE_EARLY_TERMINATION, /* of a cluster no more is read and decoded than is wanted; 0: all of it */
 	TR_TUNE_TRIM_MS,	/* what became free is discarded so much later; 0: never */
 	TR_TUNE_HEAT_SAMPLE,	/* of so many hits one is told to the senses */

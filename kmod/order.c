@@ -178,10 +178,13 @@ void tr_order_snapshot(struct tr_order_state *s)
 
 static void goes_up(struct tr_order_state *s, const struct terrace_move *ask, u32 i)
 {
-	if (s->avoid >> ask->tier_up & 1)
+	if (s->avoid >> ask->tier_up & 1) {
 		s->refused = true;
-	else
-		tr_bit_set(s->up, i);
+		return;
+	}
+	tr_bit_set(s->up, i);
+	if (s->unclean && s->pack[i])
+		tr_bit_set(s->unpack, i);
 }
 
 /* Home, from faster tiers; and a merge empties the packs into homes. */
@@ -445,12 +448,31 @@ static u32 tiers_of(const struct tr_order_state *s, const struct terrace_move *a
 	return tiers;
 }
 
+static int write_up(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
+		    struct tr_order_area *area)
+{
+	if (tr_bits_none(s->up))
+		return 0;
+	tr_order_idle(tr, order);
+	return tr_order_up(tr, s, &order->ask, area, &order->result);
+}
+
+/* Who has a slot, and leaves his pack, needs no other one: a merge packs only those that got none. */
+static void leave_out_unpacked(struct tr_order_state *s)
+{
+	u32 i;
+
+	for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1))
+		if (tr_bit(s->unpack, i) && tr_bit(s->up, i) && s->fresh[i] != TR_NO_PLACE)
+			tr_bit_clear(s->into, i);
+}
+
 static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_order_state *s,
 			  struct tr_order_area *area)
 {
 	const struct terrace_move *ask = &order->ask;
 	struct terrace_result *result = &order->result;
-	int err, up;
+	int err, up = 0;
 
 	if (!area)
 		return -ENOMEM;
@@ -459,14 +481,19 @@ static int read_and_write(struct terrace *tr, struct tr_order *order, struct tr_
 		err = -EIO;
 	if (!err)
 		tr_order_read_ended(s, result);
+	if (!err && s->unclean) {
+		up = write_up(tr, order, s, area);
+		err = up == -ENOSPC ? 0 : up;
+		leave_out_unpacked(s);
+	}
 	tr_order_idle(tr, order);
 	if (!err && !tr_bits_none(s->into))
 		err = s->home ? tr_order_home(tr, s, area, result) :
 				tr_order_pack(tr, s, ask, area, result);
-	if (err || tr_bits_none(s->up))
+	if (err)
 		return err;
-	tr_order_idle(tr, order);
-	up = tr_order_up(tr, s, ask, area, result);
+	if (!s->unclean)
+		up = write_up(tr, order, s, area);
 	/* What else it did counts, and may be what makes room: slots that go down, or back. */
 	if (up == -ENOSPC && (s->made.id || tr_order_nr_fresh(s) || !tr_bits_none(s->drop))) {
 		s->refused = true;
@@ -485,6 +512,7 @@ static int prepare(struct terrace *tr, struct tr_order *order, struct tr_order_s
 	int err;
 
 	s->avoid = tr_tune(tr, TR_TUNE_AVOID_TIERS);
+	s->unclean = !tr_tune(tr, TR_TUNE_CLEAN_SLOTS);
 	if (mode_packs(ask->mode) && order->chunk == TR_ANY_CHUNK && s->avoid >> ask->tier_down & 1)
 		return -ENOSPC;
 	tr_order_snapshot(s);

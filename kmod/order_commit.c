@@ -148,7 +148,23 @@ static u32 commit_home__f(struct terrace *tr, struct tr_order_state *s, struct t
 	return used;
 }
 
-/* Out of its pack, and off the clean slot that it may have had: as a write does. Credits used. */
+static void promoted(struct terrace *tr, const struct tr_order_state *s, u32 i)
+{
+	trace_terrace_promote(tr_dev(tr), (s->move.number << TERRACE_REGION_SHIFT) + i, 1,
+			      tr_place_tier(s->fresh[i]));
+}
+
+/*
+ * Out of its pack, and off the clean slot that it may have had: as a write does. A MAP record of the
+ * new place, whose data have been flushed, takes it out of the pack:
+ *
+ *  - a crash before the record is durable leaves it packed; the slot is nobody's;
+ *  - one after it leaves it in the slot. If it was the last of its pack, that is dropped by a
+ *    later record (of this order, or of whoever meets it), and its run is not reused before
+ *    that is durable, too.
+ *
+ * Credits used.
+ */
 static u32 commit_unpacked__f(struct terrace *tr, struct tr_order_state *s, u32 i,
 			      struct terrace_result *result)
 {
@@ -160,6 +176,7 @@ static u32 commit_unpacked__f(struct terrace *tr, struct tr_order_state *s, u32 
 		return 0;
 	}
 	used = tr_region_map__f(tr, region, i, 1, s->fresh[i]);
+	promoted(tr, s, i);
 	s->fresh[i] = TR_NO_PLACE;
 	result->up++;
 	return used;
@@ -191,8 +208,7 @@ static u32 commit_up__f(struct terrace *tr, struct tr_order_state *s, struct ter
 			used += tr_clean__f(tr, region, packs->pack[k].id, i, 1, s->fresh[i], false);
 		else
 			used += tr_region_map__f(tr, region, i, 1, s->fresh[i]);
-		trace_terrace_promote(tr_dev(tr), (region->number << TERRACE_REGION_SHIFT) + i, 1,
-				      tr_place_tier(s->fresh[i]));
+		promoted(tr, s, i);
 		s->fresh[i] = TR_NO_PLACE;
 		result->up++;
 	}

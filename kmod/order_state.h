@@ -30,7 +30,8 @@ struct tr_order_state {
 	u32 header_bytes, header_blocks;
 	u32 failed;			/* reads, of whatever pack or place */
 	u32 avoid;			/* tiers that are to be left, bits (tunable avoid_tiers) */
-	u64 unpack[TR_LEAF_WORDS];	/* of up: their pack is on one of these, and is left as well */
+	u64 unpack[TR_LEAF_WORDS];	/* of up: they leave their pack as well, which is on one of these; or all do (unclean) */
+	bool unclean;			/* what goes up gets no clean slots (tunable clean_slots) */
 	bool refused;			/* blocks stay that were to go up: to one of these, or without a slot */
 	bool merge;
 	u64 along[TR_LEAF_WORDS];	/* of into: not what was asked for, but their pack goes with it */

@@ -23,6 +23,7 @@ const struct tr_tune_info tr_tune_info[TR_NR_TUNES] = {
 	[TR_TUNE_THROTTLE_US]	= { "throttle_us", 0, 1000000, 5000 },
 	[TR_TUNE_CACHE_MB]	= { "cache_mb", 0, 1 << 20, 64 },
 	[TR_TUNE_AHEAD_KB]	= { "ahead_kb", 0, 256, 256 },
+	[TR_TUNE_CLEAN_SLOTS]	= { "clean_slots", 0, 1, 1 },
 	[TR_TUNE_EARLY_TERMINATION]	= { "early_termination", 0, 1, 1 },
 	[TR_TUNE_TRIM_MS]	= { "trim_ms", 0, 3600000, 0 },
 	[TR_TUNE_HEAT_SAMPLE]	= { "heat_sample", 1, 65536, 16 },

@@ -31,7 +31,8 @@
  *           in `up` are promoted in passing. With homes, what is in packs goes
  *           home, but for blocks in `up`.
  *   RAISE   only promotes: blocks in `up` get clean slots on tier_up, the
- *           packs stay. No block goes down; tier_down is not used.
+ *           packs stay. No block goes down; tier_down is not used. (With the
+ *           tunable clean_slots at 0 promoted blocks leave their packs.)
  *   CLEAN   frees one shelf: `region` is the number of the shelf (chunk) on
  *           tier_down, and all that lives on it is written elsewhere on that
  *           tier. `up` is empty, tier_up is not used, there is no ADVISE. ETXTBSY:

@@ -205,6 +205,8 @@ oracle_new "$SEED"
 total=0
 for ((step = 0; step < STEPS; step++)); do
 	((step / 2 % 2)) && by=(--uring) || by=()
+	# what is promoted leaves its pack, in a volume that has clean slots
+	vol_message set clean_slots=$((1 - step / 2 % 2))
 	start give_orders "$ORDERS" $((SEED * 100 + step)) "${by[@]}"
 	oracle_run --seed $((SEED + step)) --ops 600 --threads 2 --depth 8 --max-kb 128 --hot 50 --max-discard-kb 512
 	if ((step % 2)); then
