@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What orders cost: demotion against the disk's bandwidth, write amplification, payload, cold reads, drops.
-# bench: mode=vtime memory=4G timeout=900
+# bench: mode=vtime memory=4G timeout=1200
 # seeds: 7 for cold reads; data: fio's own
 # packages: fio
 #
@@ -299,15 +299,19 @@ at() {
 	echo $(((after - before) / 256)) "$(($(spans decode) - $(spans other)))"
 }
 
-# clusters CODEC: of 64 KiB, on a drive that reads sectors of 512 bytes
-clusters() {
-	local codec whole_b whole_ns b ns k zipf_b zipf_ns sector
+probes() {
 	mountpoint -q $T || mount -t tracefs t $T
 	[ -d /sys/module/dm_terrace ] || load_terrace
 	echo 16384 > $T/buffer_size_kb
 	# as much is between probes that have nothing between them
 	printf '%s\n' 'p:decode_in dm_terrace:tr_pack_decode' 'r:decode_out dm_terrace:tr_pack_decode' 'p:other_in dm_terrace:tr_pack_head' \
 		'r:other_out dm_terrace:tr_pack_head' > $T/kprobe_events
+}
+
+# of 64 KiB, on a drive that reads sectors of 512 bytes
+clusters() {
+	local codec whole_b whole_ns b ns k zipf_b zipf_ns sector
+	probes
 	mkdrive fastd optane 64 lbs=4096 powercut=off cache=off
 	for codec in lz4 zstd; do
 		mkdrive slowd qlc 512 lbs=512 powercut=off cache=off
@@ -343,6 +347,71 @@ clusters() {
 	echo > $T/kprobe_events
 }
 
-PARTS=${PARTS:-disk models cpu evicted pages early clusters}
+# ---- both techniques switched off: pairs for the table of ablations, called SWITCH=1: WHAT and SWITCH=0: WHAT ----
+
+all_data() { dd if="$VOL" bs=1M count="$MB" iflag=direct status=none | sha256sum; }
+# A tenth of each of 8 regions is promoted, and goes down again.
+no_clean_slots() { # 1|0
+	local REGIONS=8 MB=32 sum before read tenth
+	tiers /dev/mapper/fastd /dev/mapper/slowd
+	from_ram dmsetup message vol 0 set clean_slots="$1"
+	sweep append tier_down=1 codec=lz4
+	sum=$(all_data)
+	sweep raise tier_up=0 up=0-101
+	tenth=$(swept up)
+	check_eq "blocks that came up" "$tenth" $((REGIONS * 102))
+	check_eq "what they read as" "$(all_data)" "$sum"
+	before=$(drive_get slowd write_bytes) read=$(drive_get fastd read_bytes)
+	sweep append tier_down=1 codec=lz4
+	from_ram dmsetup message vol 0 commit
+	check_eq "blocks that went down again" $(($(swept dropped) + $(swept down))) "$tenth"
+	figure "clean_slots=$1: $tenth promoted blocks go down again: written to the disk" $((($(drive_get slowd write_bytes) - before) / 1024)) KiB
+	figure "clean_slots=$1: read from the fast drive" $((($(drive_get fastd read_bytes) - read) / 1024)) KiB
+	before=$(vol_tier 1 used)
+	figure "clean_slots=$1: then in use on the shelves" "${before%/*}" blocks
+	check_eq "what they read as when they are down" "$(all_data)" "$sum"
+	vol_down
+}
+# Clusters of 64 KiB, LZ4, on a drive that reads sectors of 512 bytes.
+no_early_termination() { # 1|0
+	local REGIONS=8 MB=32 sum before b ns
+	tiers /dev/mapper/fastd /dev/mapper/slowd
+	from_ram dmsetup message vol 0 set ahead_kb=0
+	sum=$(all_data)
+	sweep append tier_down=1 codec=lz4 shift=4
+	from_ram dmsetup message vol 0 set early_termination="$1"
+	check_eq "what is packed reads as" "$(all_data)" "$sum"		# and the indexes are in memory
+	before=$(drive_get slowd read_bytes)
+	echo 1 > $T/events/kprobes/enable
+	echo > $T/trace
+	on_vol --bs=4k --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7
+	ns=$(($(spans decode) - $(spans other)))
+	echo 0 > $T/events/kprobes/enable
+	b=$((($(drive_get slowd read_bytes) - before) / 1000))
+	figure "early_termination=$1: a block anywhere in clusters of 64 KiB: bytes of the drive" "$b" bytes
+	figure "early_termination=$1: CRC and decoding of it" "$ns" ns
+	figure "early_termination=$1: reading it" "$(awk '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0); exit }' /dev/shm/o.json)" us
+	echo 1 > $T/events/kprobes/enable
+	read -r b ns <<< "$(at 0)"
+	echo 0 > $T/events/kprobes/enable
+	figure "early_termination=$1: the first block of a cluster: bytes of the drive" "$b" bytes
+	figure "early_termination=$1: CRC and decoding of the first" "$ns" ns
+	vol_down
+}
+switches() {
+	local on
+	mkdrive fastd optane 64 lbs=4096 powercut=off cache=off
+	mkdrive slowd hdd 512 lbs=4096 powercut=off cache=off ncq=32
+	for on in 1 0; do no_clean_slots $on; done
+	rmdrive slowd
+	probes
+	mkdrive slowd qlc 512 lbs=512 powercut=off cache=off
+	for on in 1 0; do no_early_termination $on; done
+	echo > $T/kprobe_events
+	rmdrive slowd
+	rmdrive fastd
+}
+
+PARTS=${PARTS:-disk models cpu evicted pages early clusters switches}
 for part in ${PARTS//,/ }; do $part; done
 bars_end

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Ablations: the same load with one technique switched at a time, and what that changes
-# bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-streams,no-packing,lz4-only,zstd-only,zstd-4,zstd-1,append-cheap,append-dear,wear-dear,no-governor,no-brake
+# bench: mode=vtime memory=4500M timeout=21600 parts=VARIANTS:default,heat-clock,heat-lru,sense-none,rule-precise,rule-random,rule-oldest,rule-hotrap,no-retention,no-fill,no-first-sight,no-neighbours,candidates-1,promotion-cache-off,no-clean-slots,no-early-termination,no-streams,no-packing,lz4-only,zstd-only,zstd-4,zstd-1,append-cheap,append-dear,wear-dear,no-governor,no-brake
 # seeds: SEED + 1 and up, one for each pass, to warm up, SEED - 1 to measure; SEED = 1000
 # packages: fio bcache-tools
 #
@@ -30,6 +30,8 @@ no-first-sight		admit.fill = 0
 no-neighbours		flush.neighbours = 2
 candidates-1		choose.candidates = 1
 promotion-cache-off	|cache_mb=0
+no-clean-slots		|$base_options clean_slots=0
+no-early-termination	|$base_options early_termination=0
 no-streams		|$base_options stream_kb=0
 no-packing		codec.min_gain = 10
 lz4-only		codec.zstd_gain = 10

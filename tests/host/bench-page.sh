@@ -57,6 +57,14 @@ db,rocksdb on xfs: C; fast; rate,1100,a second,,,
 db,rocksdb on xfs: C; terrace; rate,600,a second,,,
 db,rocksdb on xfs: C: terrace; of the slow drive alone,900,o/oo,>=,1000,MISSED
 TEXT
+ran moves 0 <<'TEXT'
+moves,clean_slots=1: 8 blocks go down again: written to the disk,0,KiB,,,
+moves,clean_slots=1: time they take,100,us,,,
+moves,clean_slots=0: 8 blocks go down again: written to the disk,32,KiB,,,
+moves,clean_slots=0: time they take,100,us,,,
+moves,early_termination=1: reading it,100,us,,,
+moves,early_termination=0: reading it,100,us,,,
+TEXT
 printf '%s\n' 'zipf-read; bcache; iops,500,503' 'zipf-read; terrace; iops,700,720' > build/bench/tier-nvme-hdd/zipf-read/again.csv
 
 expect 0 'README.md' tests/bench/page
@@ -81,6 +89,9 @@ has '^\| heat-lru .*IOPS 1000 → 900 \|$'
 has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \|$'
 has '^\| rule-random .*not run \|$'
 has '^\| no-inherit_heat .*not run \|$'
+has '^\| no-clean_slots \(table: clean_slots=0\) \| moves \| 8 blocks go down again: written to the disk 0 → 32 \|$'
+has '^\| no-early_termination .*\| moves \| \*\*changes no figure by 1 %\*\* \|$'
+has '^\| no-early-termination \(table: early_termination=0\) .*not run \|$'
 has '1 of 2 figures agree within 1 %'
 has '^\| zipf-read; terrace; iops \| 700 \| 720 \| \*\*has to\*\* \|$'
 check_eq "variants of policy.sh and its parts" "$(sed -n '/^variants="/,/^"/s/^\([a-z][a-z0-9-]*\)\(\t.*\)\?$/\1/p' tests/bench/policy.sh | grep -v '^variants' | xargs)" \
