@@ -154,6 +154,9 @@ static void read_all(struct repair *rp)
 			rb_read_map(&rp->map);
 			if (rp->map.newest_record > rp->rb.newest_record)
 				rp->rb.newest_record = rp->map.newest_record;
+			/* The superblock may be that of the lazy mirror, laps of the ring behind what still stands there. */
+			if (rp->map.newest_journal_block > rp->rb.newest_journal_block)
+				rp->rb.newest_journal_block = rp->map.newest_journal_block;
 			/* Until the new superblock is durable the map is the better one. */
 			memcpy(rp->rb.avoid, rp->map.avoid, (rp->super.meta_blocks / 64 + 1) * sizeof(u64));
 		}

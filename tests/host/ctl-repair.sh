@@ -170,6 +170,15 @@ for r in json.load(open("out.json"))["ranges"]:
 print(sum(at.get(int(b)) == int(p) for b, t, p, _ in map(str.split, open("blocks")) if t == "1"))')
 [ "$now" -ge $(($(awk '$2 == 1' blocks | wc -l) * 9 / 10)) ] || die "only $now of $(awk '$2 == 1' blocks | wc -l) are at their last place"
 
+# by the superblock of a lazy mirror that is laps of the ring behind: nothing that still stands in the ring is taken for the new journal's
+for how in "" --from-shelves; do
+	image "--generation 21 --after 60 --break lazy-laps" "${lazy[@]}"
+	for copy in 0 1; do spoil_at $copy; done
+	# shellcheck disable=SC2086 # a word or none
+	"$ctl" repair --in-place $how fast slow > said || [ $? = 1 ] || die "$(cat said)"
+	expect 0 ': sound$' "$ctl" check --full fast slow
+done
+
 # ---- wrong calls, and what is refused
 image "--after 60" "${lazy[@]}"
 expect 2 "where to\? --to NEW_DEVICE, --in-place" "$ctl" repair fast slow

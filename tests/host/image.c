@@ -375,6 +375,7 @@ static void write_spaces(u32 tier, u64 seq)
 }
 
 #define AHEAD		1000000u	/* records that only the lazy mirror says it has */
+#define LAPS_BEHIND	4u		/* of the ring, that the lazy mirror is */
 
 /* The module does so before the first record. */
 static void unmark_older(u32 place)
@@ -397,6 +398,7 @@ static void write_super(void)
 	u32 parity = super.generation & 1;
 	bool cut = breaks("lazy-cut");	/* the lazy mirror was to become this one, but got only its bitmap */
 	u64 ahead = breaks("lazy-ahead") ? AHEAD : 0;
+	u64 laps = breaks("lazy-laps") ? LAPS_BEHIND * super.journal_blocks : 0;
 
 	super.generation += cut ? 2 : 0;
 	for (u64 i = 0; i < tr_first_page(&super); i++)
@@ -423,9 +425,13 @@ static void write_super(void)
 			super.flags &= ~TERRACE_SUPER_CLEAN;
 		super.generation -= cut ? 2 : 0;
 		super.tail_record_seq += ahead;
+		super.generation -= laps ? 2 : 0;
+		super.tail_block_seq -= laps;
 		tr_super_encode(block, &super);
 		write_block(fd[mirror], label[mirror].meta_start + parity, block, 1);
 		super.tail_record_seq -= ahead;
+		super.generation += laps ? 2 : 0;
+		super.tail_block_seq += laps;
 	}
 	printf("superblock %u\n", parity);
 }
@@ -597,6 +603,8 @@ static void set_up(void)
 
 static void set_tail(u64 generation)
 {
+	u64 laps = breaks("lazy-laps") ? LAPS_BEHIND : 0;
+
 	for (u64 r = 0; r < regions; r++)
 		load(r);
 	memcpy(old_map, map, super.virtual_blocks * sizeof(*map));
@@ -610,7 +618,7 @@ static void set_tail(u64 generation)
 	super.generation = generation ? generation : super.generation + 1;
 	super.activations++;
 	super.tail_record_seq = nr_records;
-	super.tail_block_seq = 3 * super.journal_blocks - 2;	/* wraps soon */
+	super.tail_block_seq = (3 + laps) * super.journal_blocks - 2;	/* wraps soon */
 	super.tail_nonce = rnd(~0ull);
 	super.tail_prev_crc = rnd(1ull << 32);
 }
