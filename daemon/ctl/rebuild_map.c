@@ -2,6 +2,7 @@
 /*
  * The map from trees and journal, and how sure it is.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -191,13 +192,41 @@ static u64 outdated(const struct rebuild *rb, u64 at)
 	return rb_change(at, RB_DOUBTFUL, RB_OLD_PAGE);
 }
 
+/* The bitmap of a superblock is written before it. */
+static bool has_older_bitmap(const struct rebuild *rb, u32 k)
+{
+	const struct tr_super *super = rb->super;
+	void *block = ctl_alloc_blocks(1);
+	u64 bits[TERRACE_MBIT_WORDS];
+	bool older = !metadata_read(rb->vol->meta, super->bitmap_start[k], 1, block) &&
+		     !tr_mbit_decode(block, bits, 0, super->generation, super->volume_uuid);
+
+	free(block);
+	return older;
+}
+
+/*
+ * Is the lazy mirror the volume's last state? Modules took the mark of a clean stop off the newer
+ * superblock alone, once. Should that one be damaged, the older says CLEAN, of long ago.
+ */
+static bool lazy_is_last(const struct rebuild *rb)
+{
+	const struct metadata *meta = rb->vol->meta;
+
+	if (!meta->lazy || meta->stale || !(rb->super->flags & TERRACE_SUPER_CLEAN))
+		return false;
+	for (u32 k = 0; k < 2; k++)
+		if (meta->state[k] && meta->state[k] != -ENOENT && !has_older_bitmap(rb, k))
+			return false;
+	return true;
+}
+
 static void judge(struct map_reader *m)
 {
 	struct rebuild *rb = m->rb;
 	u64 tail = rb->super->tail_record_seq;
 	bool lazy = rb->vol->meta->lazy || rb->vol->meta->stale;
-	bool lazy_good = rb->vol->meta->lazy && !rb->vol->meta->stale &&
-			 rb->super->flags & TERRACE_SUPER_CLEAN;
+	bool lazy_good = lazy_is_last(rb);
 
 	rb->end_known = m->journal_good && m->last >= rb->newest_record;
 	rb->unmapped_certain = lazy ? lazy_good : covered(m, tail);

@@ -63,6 +63,15 @@ check_eq "certain from shelves" "${got%% *}" 0
 image "--clean --between 0 --after 0" "${lazy[@]}"
 salvages 1 "on tier 0, which is missing" slow
 check_eq "after a clean stop" "$got" "$(on_tier 1) 0 $(on_tier 0)"
+# … also when the older of its superblocks is damaged. An older one that says so is not, when the newer is
+meta=$(sed -n "s/^meta-start //p" where)
+flip slow $((meta * 4096 + 300))
+salvages 1 "on tier 0, which is missing" slow
+check_eq "after a clean stop, without the older superblock" "$got" "$(on_tier 1) 0 $(on_tier 0)"
+image "--after 60 --generation 21 --break lazy-older-clean" "${lazy[@]}"
+flip slow $(((meta + 1) * 4096 + 300))
+salvages 1 "unmapped blocks: zeros; blocks may have been written after" slow
+check_eq "by the older superblock" "${got%% *}" 0
 
 # what an earlier life of a shelf says does not count, whatever record number it has
 image "--after 60" "${lazy[@]}"
