@@ -102,6 +102,38 @@ static int judge_other(struct terrace *tr, u32 best, const char **error)
 	return 0;
 }
 
+static int has_older_bitmap(struct terrace *tr, const struct tr_super *super, u32 place, void *block)
+{
+	u64 *bits = kmalloc_array(TERRACE_MBIT_WORDS, sizeof(*bits), GFP_KERNEL);
+	int err = bits ? 0 : -ENOMEM;
+
+	err = err ?: tr_meta_read(tr, TR_COPY_LAZY, super->bitmap_start[place], block, 1);
+	err = err ?: tr_mbit_decode(block, bits, 0, super->generation, super->volume_uuid);
+	kfree(bits);
+	return err;
+}
+
+/*
+ * Is @super, of the lazy mirror, its last one? Modules took the mark of a clean stop off the newer
+ * superblock alone, once. Should that one be damaged, the older says CLEAN, of long ago. A bitmap
+ * is written before its superblock, and tells which was which. Zeros: it was made void.
+ */
+static int lazy_is_last(struct terrace *tr, const struct tr_super *super)
+{
+	u32 place = !(super->generation & 1);
+	struct tr_super *other = kmalloc(sizeof(*other), GFP_KERNEL);
+	void *block = (void *)__get_free_page(GFP_KERNEL);
+	int err = other && block ? tr_meta_read(tr, TR_COPY_LAZY, place, block, 1) : -ENOMEM;
+
+	if (!err && memchr_inv(block, 0, TERRACE_BLOCK_BYTES))
+		err = tr_super_decode(other, block);
+	if (err && err != -ENOMEM)
+		err = has_older_bitmap(tr, super, place, block);
+	free_page((unsigned long)block);
+	kfree(other);
+	return err;
+}
+
 /* Only the lazy mirror is left. */
 static int open_lazy(struct terrace *tr, const char **error)
 {
@@ -118,7 +150,10 @@ static int open_lazy(struct terrace *tr, const char **error)
 		*error = "Only the lazy metadata mirror is left: the volume can be opened read-only";
 		return -EROFS;
 	}
-	if (!(rec->found[0].flags & TERRACE_SUPER_CLEAN) ||
+	err = lazy_is_last(tr, &rec->found[0]);
+	if (err == -ENOMEM)
+		return err;
+	if (err || !(rec->found[0].flags & TERRACE_SUPER_CLEAN) ||
 	    rec->found[0].generation <= tr->labels.stale_until[TR_COPY_LAZY]) {
 		*error = "Only the lazy metadata mirror is left, and it is behind: salvage the volume";
 		return -ESTALE;
@@ -146,6 +181,8 @@ int tr_copies_choose(struct terrace *tr, const char **error)
 	}
 	if (best < 0) {
 		err = open_lazy(tr, error);
+		if (err == -ENOMEM)
+			*error = "Out of memory reading the superblock";
 		if (err)
 			return err;
 		best = 0;

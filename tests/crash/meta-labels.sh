@@ -69,15 +69,22 @@ pass "a lazy mirror that the volume went on without"
 VOL_TABLE=$whole
 vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}" --journal 1M
 whole=$VOL_TABLE
-vol_up commit_ms=100
-dd if=/dev/shm/written of="$VOL" bs=4k oflag=direct,dsync status=none
-vol_cut
 mirror=/dev/mapper/next		# tier 1 has it
 start=$(terracectl dump super "${VOL_DRIVES[@]}" | sed -n "s|^label device=$mirror .* meta_start=\([0-9]*\).*|\1|p")
 [ "$start" ] || die "where is the lazy mirror's metadata?"
+dd if="$mirror" of=/dev/shm/formatted bs=4k skip="$start" count=2 iflag=direct status=none
+vol_up commit_ms=100
+dd if=/dev/shm/written of="$VOL" bs=4k oflag=direct,dsync status=none
+vol_cut
+newest=$(terracectl dump super "${VOL_DRIVES[@]}" | sed -n "s|^superblock device=$mirror .* generation=\([0-9]*\) .*|\1|p" | sort -n | tail -1)
 without fast
 klog_allow 'superblock . of metadata copy 2'
-for k in 0 1; do
+for k in 0 1 marked; do
+	# as a module left it that took the mark off the newer one alone
+	if [ $k = marked ]; then
+		k=$((newest % 2))
+		dd if=/dev/shm/formatted of="$mirror" bs=4k skip=$((!k)) seek=$((start + !k)) count=1 oflag=direct conv=notrunc status=none
+	fi
 	dd if="$mirror" of=/dev/shm/super bs=4k skip=$((start + k)) count=1 iflag=direct status=none
 	dd if=/dev/urandom of="$mirror" bs=4k seek=$((start + k)) count=1 oflag=direct status=none
 	dmesg -C
