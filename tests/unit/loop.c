@@ -79,126 +79,6 @@ static void hot_blocks_go_down_without_retention(void **state)
 	assert_true(hits[0] < hits[1]);
 }
 
-/* What a sample says does not shrink is not compressed; no sample, and it goes by what packing gained. */
-static void nothing_is_compressed_in_vain(void **state)
-{
-	(void)state;
-	for (int mute = 0; mute < 2; mute++) {
-		struct sim *s = sim_create(BLOCKS, FAST);
-
-		s->samples = true;
-		s->mute = mute;
-		s->c.tuning.governor.min_moved = 1e9;
-		s->c.tuning.admit.uniform = 0;
-		sim_open(s);
-		for (int i = 0; i < 60000; i++) {
-			sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
-			if (i % 64 == 63)
-				assert_int_equal(sim_tick(s), 0);
-		}
-		assert_true(s->v.fast_used < FAST);
-		assert_true(s->e.stats.samples > 10 || mute);
-		assert_int_equal(s->e.stats.failed, 0);
-		print_message("packed %u even, %u odd; as it is %u even, %u odd\n", s->packed_even, s->packed_odd,
-			      s->plain_even, s->plain_odd);
-		assert_true(s->packed_even > 10);
-		assert_int_equal(s->packed_in_vain, 0);
-		if (mute) {
-			assert_true(s->packed_odd > 10);
-			/* What comes when nobody waits any more is taken all the same: its blocks are marked until then. */
-			for (int i = 0; i < 60000 && s->e.gains_waiting; i++) {
-				sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
-				if (i % 64 == 63)
-					assert_int_equal(sim_tick(s), 0);
-			}
-			assert_int_equal(s->e.gains_waiting, 0);
-			assert_true(s->nr_asked > 0);
-			s->mute = false;
-			assert_int_equal(sim_tick(s), 0);
-			assert_int_equal(s->nr_asked, 0);
-		} else {
-			/* Where no sample came: more orders at a time than may wait for one. */
-			assert_true(s->plain_odd > 10 && s->plain_even == 0);
-			assert_true(s->packed_odd * 50 <= s->plain_odd);
-		}
-		sim_remove(s);
-	}
-}
-
-/* Where no sample comes, for a while, it goes by what those before have shown. */
-static void what_samples_showed_holds_for_others(void **state)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-	uint32_t plain = 0;
-
-	(void)state;
-	s->samples = s->solid = true;
-	s->c.tuning.governor.min_moved = 1e9;
-	s->c.tuning.admit.uniform = 0;
-	sim_open(s);
-	for (int i = 0; i < 90000; i++) {
-		sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
-		if (i == 30000) {
-			assert_true(s->e.stats.samples > 10);
-			s->mute = true;
-			plain = s->plain_even + s->plain_odd;
-		}
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	assert_true(s->plain_even + s->plain_odd > plain + 10);
-	/* one try in 64 */
-	assert_true((s->packed_even + s->packed_odd) * 50 <= s->plain_even + s->plain_odd - plain);
-	sim_remove(s);
-}
-
-/* A choice that a limit holds back keeps its sample: it is not read again and again. */
-static void a_held_order_is_sampled_once(void **state)
-{
-	struct sim *s = sim_create(BLOCKS, FAST);
-
-	(void)state;
-	s->samples = true;
-	s->c.tuning.governor.min_moved = 1e9;
-	s->c.tuning.admit.uniform = 0;
-	s->c.tuning.idle.boost = 1;
-	for (int t = 0; t < 2; t++)
-		s->c.budget[t].bytes_per_second = 10e3;
-	sim_open(s);
-	for (int i = 0; i < 30000; i++) {
-		sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
-		if (i % 64 == 63)
-			assert_int_equal(sim_tick(s), 0);
-	}
-	assert_true(s->e.stats.held_by_budget > 100);
-	assert_in_range(s->e.stats.samples, 1, 40);
-	sim_remove(s);
-}
-
-/* In clusters of several blocks those with the most heat come first, of each source of it. */
-static void the_warmest_come_first(void **state)
-{
-	(void)state;
-	for (int heat = 0; heat < HEAT_KINDS; heat++) {
-		struct sim *s = sim_create(BLOCKS, FAST);
-
-		s->c.heat = heat;
-		s->c.tuning.codec.frozen = 0;		/* all is packed in clusters of 16 */
-		if (heat == HEAT_LRU) {			/* what is known goes down only where there is no room for all of it */
-			s->c.tuning.watermark.high = 0.5;
-			s->c.tuning.watermark.low = 0.4;
-		}
-		sim_open(s);
-		sim_hotspot(s, 30000, 2048, 0.5, 0.7);
-		print_message("%s: %u orders, %u blocks first, %u not\n", heat_kind_name(heat), s->clustered, s->warmed,
-			      s->unwarmed);
-		assert_true(s->clustered > 10);
-		assert_true(s->warmed > 1000);
-		assert_int_equal(s->unwarmed, 0);
-		sim_remove(s);
-	}
-}
-
 /* Without a sense of blocks the oldest regions go, and nothing comes up. */
 static void a_blind_loop_goes_by_age(void **state)
 {
@@ -677,10 +557,6 @@ int main(void)
 		cmocka_unit_test(a_tier_with_a_large_reserve_may_be_crowded),
 		cmocka_unit_test(room_is_made_and_hot_blocks_stay),
 		cmocka_unit_test(hot_blocks_go_down_without_retention),
-		cmocka_unit_test(nothing_is_compressed_in_vain),
-		cmocka_unit_test(what_samples_showed_holds_for_others),
-		cmocka_unit_test(a_held_order_is_sampled_once),
-		cmocka_unit_test(the_warmest_come_first),
 		cmocka_unit_test(a_blind_loop_goes_by_age),
 		cmocka_unit_test(heat_survives_a_restart),
 		cmocka_unit_test(an_unusable_heat_store_falls_back_to_memory),
