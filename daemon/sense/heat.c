@@ -31,17 +31,17 @@ struct heat_sense {
 	size_t bytes, stride;
 	uint32_t cpus;
 	struct heat_module module;
-	bool few_slow;		/* a sample of slow reads will do */
+	bool few_slow;		/* as few slow reads as hits will do */
 	uint32_t slow;		/* one in so many of them is told */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
 	int error[2];		/* why the module tells as before: of hits, slow reads */
-	struct heat_rate rate;
+	struct heat_rate rate, slow_rate;
 	struct heat_pace pace;
 	struct timespec turned;
 	/* where the drain under way has come to */
 	uint32_t half, cpu, entry;
 	uint32_t mask;		/* that its tables were filled with */
-	uint32_t fullest, dropped;
+	uint32_t fullest, dropped, slow_dropped;
 	struct heat_tally tally;
 	/* who is ignored: by the daemon's word; bpf/compacting.bpf.h has others, too */
 	int ignored[2];
@@ -73,15 +73,15 @@ void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
 		set_pace(pace, pace->mask >> 1);
 }
 
-bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds)
+bool heat_rate(struct heat_rate *rate, uint32_t worth, uint64_t told, double seconds)
 {
 	double a_second = (double)told / (seconds > 0.001 ? seconds : 0.001);
 	uint32_t before = rate->now;
 
 	/* Up at once, for each costs the load; down when it has been quiet. */
-	for (; a_second > HEAT_TOLD && rate->now < rate->most; a_second /= 2)
+	for (; a_second > worth && rate->now < rate->most; a_second /= 2)
 		rate->now = rate->now * 2 < rate->most ? rate->now * 2 : rate->most;
-	rate->quiet = a_second < HEAT_TOLD / 4.0 ? rate->quiet + 1 : 0;
+	rate->quiet = a_second < worth / 4.0 ? rate->quiet + 1 : 0;
 	if (rate->quiet >= QUIET_DRAINS) {
 		rate->now = rate->now > 1 ? rate->now / 2 : 1;
 		rate->quiet = 0;
@@ -113,6 +113,8 @@ void heat_count(struct heat_tally *t, const struct terrace_heat_entry *e)
 	if (may_be_left_out(e)) {
 		t->entries++;
 		t->told += e->hits;
+	} else if (e->kind >> 12 == TERRACE_OP_READ) {
+		t->slow += e->hits;
 	}
 }
 
@@ -132,10 +134,13 @@ static struct terrace_heat_table *table(const struct heat_sense *h, uint32_t cpu
 static void empty(struct heat_sense *h, struct terrace_heat_table *t)
 {
 	struct sense_counts *c = &h->sense.counts;
+	uint32_t dropped;
 
 	if (h->tally.entries > h->fullest)
 		h->fullest = h->tally.entries;
-	h->dropped += heat_dropped(&h->tally, t->nr, t->dropped);
+	dropped = heat_dropped(&h->tally, t->nr, t->dropped);
+	h->dropped += dropped;
+	h->slow_dropped += t->dropped - dropped;
 	h->tally.entries = 0;
 	c->ignored += t->ignored;
 	h->sense.lost += t->dropped;
@@ -164,6 +169,47 @@ static bool set_rate(struct heat_sense *h, int whose, uint32_t n)
 	return !h->error[whose];
 }
 
+/* As if it had been told at the rate that @rate is at, of which it was one in @now. */
+static uint64_t at_rate(const struct heat_rate *rate, uint64_t told, uint32_t now)
+{
+	return told * now / rate->now;
+}
+
+static void set_slow(struct heat_sense *h, uint32_t n)
+{
+	if (!h->module.slow_now || n == h->slow || !set_rate(h, SLOW, n))
+		return;
+	h->slow = n;
+	h->changed = true;
+}
+
+static void set_hits(struct heat_sense *h, uint32_t n)
+{
+	if (n == h->module.now)
+		return;
+	if (!set_rate(h, HITS, n)) {
+		h->rate.now = h->module.now;	/* asked again when that is not enough */
+		return;
+	}
+	h->module.now = n;
+	h->changed = true;
+}
+
+/*
+ * Hits are never told more often than slow reads: what is heard at two rates is thinned to the lower one (loop/hear.c), and
+ * that is the hits'. So more slow reads are asked for before more hits, and fewer hits before fewer slow reads, for the module may refuse.
+ */
+static void set_rates(struct heat_sense *h)
+{
+	uint32_t hits = h->rate.now > h->slow_rate.now ? h->rate.now : h->slow_rate.now;
+	uint32_t slow = h->few_slow ? hits : h->slow_rate.now;
+
+	if (slow < h->slow)
+		set_slow(h, slow);
+	set_hits(h, hits > h->slow ? hits : h->slow);
+	set_slow(h, slow < h->module.now ? slow : h->module.now);
+}
+
 static void adapt_module(struct heat_sense *h, uint32_t mask)
 {
 	struct timespec now;
@@ -172,26 +218,13 @@ static void adapt_module(struct heat_sense *h, uint32_t mask)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	seconds = (double)(now.tv_sec - h->turned.tv_sec) + (double)(now.tv_nsec - h->turned.tv_nsec) * 1e-9;
 	h->turned = now;
-	if (h->changed) {
-		h->changed = false;
-		return;
+	if (!h->changed) {
+		heat_rate(&h->rate, HEAT_TOLD, at_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), h->module.now), seconds);
+		if (h->module.slow_now)
+			heat_rate(&h->slow_rate, HEAT_SLOW_TOLD, at_rate(&h->slow_rate, h->tally.slow + h->slow_dropped, h->slow), seconds);
 	}
-	if (!heat_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), seconds))
-		return;
-	h->changed = set_rate(h, HITS, h->rate.now);
-	if (h->changed)
-		h->module.now = h->rate.now;
-	else
-		h->rate.now = h->module.now;	/* asked again when that is not enough */
-}
-
-/* Beyond what hits are thinned to by the program slow reads are not. */
-static void adapt_slow(struct heat_sense *h)
-{
-	uint32_t wanted = h->few_slow ? h->module.now : 1;
-
-	if (h->module.slow_now && wanted != h->slow && set_rate(h, SLOW, wanted))
-		h->slow = wanted;
+	h->changed = false;
+	set_rates(h);
 }
 
 static void heat_each_slow(struct sense *sense, bool yes)
@@ -239,11 +272,10 @@ static void turn(struct heat_sense *h)
 	h->sense.sampling = h->module.now * (h->mask + 1);
 	h->sense.slow_sampling = h->slow;
 	adapt_module(h, mask);
-	adapt_slow(h);
 	doubt(h);
 	heat_adapt(&h->pace, h->fullest, h->dropped);
-	h->fullest = h->dropped = h->cpu = h->entry = 0;
-	h->tally.told = 0;
+	h->fullest = h->dropped = h->slow_dropped = h->cpu = h->entry = 0;
+	h->tally.told = h->tally.slow = 0;
 	h->bpf->bss->mask = h->pace.mask;
 	__atomic_store_n(&h->bpf->bss->half, h->half, __ATOMIC_RELEASE);
 	h->half ^= 1;
@@ -352,7 +384,7 @@ static int map_tables(struct heat_sense *h)
 static void begin_telling(struct heat_sense *h)
 {
 	h->opened = true;
-	h->rate = (struct heat_rate){ .now = 1, .most = h->module.most };
+	h->rate = h->slow_rate = (struct heat_rate){ .now = 1, .most = h->module.most };
 	if (!set_rate(h, HITS, 1))
 		h->rate.now = h->module.now;
 	h->module.now = h->rate.now;

@@ -11,7 +11,8 @@
  *
  * Slow reads that fill the tables are no reason for it: to leave out hits makes no room then.
  *
- * Slow reads are told each, unless somebody says that a sample of them will do: then as many as of hits.
+ * Slow reads are told each as long as they are no more than are worth it, as of a disk; of flash, which serves a hundred thousand, one in so many.
+ * When somebody says that as few as of hits will do, as few.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
@@ -60,19 +61,21 @@ struct heat_pace {
 void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped);
 
 #define HEAT_TOLD	4096u	/* hits a second that are worth their cost */
+#define HEAT_SLOW_TOLD	8192u	/* slow reads */
 
 struct heat_rate {
-	uint32_t now, most;	/* one hit in so many is told */
+	uint32_t now, most;	/* one in so many is told */
 	uint32_t quiet;		/* drains in a row after which twice as many would not be too many */
 };
 
-/* After @seconds in which the module told of @told hits.  True: `now` is another. */
-bool heat_rate(struct heat_rate *rate, uint64_t told, double seconds);
+/* After @seconds in which the module told of @told, where @worth a second are worth their cost.  True: `now` is another. */
+bool heat_rate(struct heat_rate *rate, uint32_t worth, uint64_t told, double seconds);
 
-/* What a drain has met of hits and writes, which the program may leave out. */
+/* What a drain has met of hits and writes, which the program may leave out; and of the reads that it may not. */
 struct heat_tally {
 	uint32_t entries;	/* of the table under way */
 	uint64_t told;
+	uint64_t slow;
 };
 
 void heat_count(struct heat_tally *t, const struct terrace_heat_entry *e);

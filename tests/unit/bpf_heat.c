@@ -88,32 +88,32 @@ static void follows_the_load(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		assert_false(heat_rate(&r, HEAT_TOLD / 10, 0.1));
+		assert_false(heat_rate(&r, HEAT_TOLD, HEAT_TOLD / 10, 0.1));
 	assert_int_equal(r.now, 1);
-	assert_true(heat_rate(&r, HEAT_TOLD / 10 + 1, 0.1));
+	assert_true(heat_rate(&r, HEAT_TOLD, HEAT_TOLD / 10 + 1, 0.1));
 	assert_int_equal(r.now, 2);
 	/* a flood: at once, and not beyond what is allowed */
-	assert_true(heat_rate(&r, 1000000, 0.1));
+	assert_true(heat_rate(&r, HEAT_TOLD, 1000000, 0.1));
 	assert_int_equal(r.now, 16);
-	assert_false(heat_rate(&r, 1000000, 0.1));
+	assert_false(heat_rate(&r, HEAT_TOLD, 1000000, 0.1));
 	assert_int_equal(r.now, 16);
 	/* twice as many would be too many: it stays */
 	for (int i = 0; i < 1000; i++)
-		assert_false(heat_rate(&r, HEAT_TOLD / 20, 0.1));
+		assert_false(heat_rate(&r, HEAT_TOLD, HEAT_TOLD / 20, 0.1));
 	/* quiet, but not for long */
 	for (int i = 0; i < 10; i++)
-		assert_false(heat_rate(&r, 0, 0.1));
-	assert_false(heat_rate(&r, HEAT_TOLD / 20, 0.1));
+		assert_false(heat_rate(&r, HEAT_TOLD, 0, 0.1));
+	assert_false(heat_rate(&r, HEAT_TOLD, HEAT_TOLD / 20, 0.1));
 	for (int i = 0; i < 31; i++)
-		assert_false(heat_rate(&r, 0, 0.1));
-	assert_true(heat_rate(&r, 0, 0.1));
+		assert_false(heat_rate(&r, HEAT_TOLD, 0, 0.1));
+	assert_true(heat_rate(&r, HEAT_TOLD, 0, 0.1));
 	assert_int_equal(r.now, 8);
 	for (int i = 0; i < 1000; i++)
-		heat_rate(&r, 0, 0.1);
+		heat_rate(&r, HEAT_TOLD, 0, 0.1);
 	assert_int_equal(r.now, 1);
 	/* any number may be the most; a tick that took no time is none */
 	r = (struct heat_rate){ .now = 1, .most = 5 };
-	heat_rate(&r, 1000000, 0);
+	heat_rate(&r, HEAT_TOLD, 1000000, 0);
 	assert_int_equal(r.now, 5);
 }
 

@@ -214,6 +214,63 @@ static void slow_reads_come_with_the_rate_they_were_told_at(void **state)
 	h.sense->close(h.sense);
 }
 
+/*
+ * A tier of flash, 75,000 reads a second, all of them slow: as many are told as are worth it, whoever wants each. Hits are told no
+ * more often. And each again, when they are few.
+ */
+static void a_flood_of_slow_reads_is_thinned(void **state)
+{
+	struct heard h = { 0 };
+	uint32_t told = 0;
+
+	(void)state;
+	open_heat(&h, 16);
+	for (int i = 0; i < 300; i++) {
+		hits(i < 100 ? 100 : 50);
+		slow_reads(i < 100 ? 7500 : 20);
+		if (i == 20)
+			told = h.slow_reads;
+		tick(&h);
+		assert_true(slow_sample <= heat_sample);
+		if (i == 99) {
+			assert_int_equal(slow_sample, 16);
+			assert_in_range(h.slow_reads - told, 80 * HEAT_SLOW_TOLD / 40, 80 * HEAT_SLOW_TOLD / 10);
+		}
+	}
+	assert_int_equal(slow_sample, 1);
+	assert_int_equal(heat_sample, 1);
+	h.sense->close(h.sense);
+}
+
+/* The module may refuse one rate, and then the other: hits are told no more often all the same. */
+static void no_refusal_turns_the_rates_round(void **state)
+{
+	struct heard h = { 0 };
+
+	(void)state;
+	heat_sample = 1;
+	heat_error = -EACCES;
+	open_heat(&h, 16);
+	for (int i = 0; i < 100; i++) {
+		slow_reads(7500);
+		tick(&h);
+		assert_true(slow_sample <= heat_sample);
+		heat_error = i < 50 ? -EACCES : 0;
+		slow_error = i < 70 ? 0 : -EACCES;
+	}
+	assert_int_equal(slow_sample, 16);
+	for (int i = 0; i < 200; i++) {
+		slow_reads(20);
+		tick(&h);
+		assert_true(slow_sample <= heat_sample);
+	}
+	slow_error = 0;
+	for (int i = 0; i < 50; i++)
+		tick(&h);
+	assert_int_equal(slow_sample, 1);
+	h.sense->close(h.sense);
+}
+
 /* Tables that are a half too full are filled with half: what was filled before that is known does not halve it again. */
 static void a_flood_is_thinned_no_more_than_it_takes(void **state)
 {
@@ -315,6 +372,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_KERNEL(accesses_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(slow_reads_come_with_the_rate_they_were_told_at),
+		ON_KERNEL(a_flood_of_slow_reads_is_thinned),
+		ON_KERNEL(no_refusal_turns_the_rates_round),
 		ON_KERNEL(a_flood_is_thinned_no_more_than_it_takes),
 		ON_KERNEL(what_the_module_refuses_counts_as_it_is),
 		ON_KERNEL(a_module_that_tells_each_slow_read_is_not_asked_for_fewer),
