@@ -128,7 +128,7 @@ bool tr_drives(struct terrace *tr, u32 tgid)
 
 	rcu_read_lock();
 	control = READ_ONCE(tr->control);
-	drives = control && READ_ONCE(control->driver_tgid) == tgid;
+	drives = tgid && control && READ_ONCE(control->driver_tgid) == tgid;
 	rcu_read_unlock();
 	return drives;
 }
