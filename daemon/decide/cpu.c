@@ -20,7 +20,7 @@ TUNABLE_TABLE(cpu_tunable_table, "cpu", rows);
 
 bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64_t all)
 {
-	bool first = !c->all, on = all > c->all && idle >= c->idle;	/* a count that ran backwards says nothing */
+	bool first = !c->all, on = all > c->all && idle >= c->idle;	/* a count that ran backwards: begun anew */
 	double ticks = (double)(all - c->all);
 
 	if (all == c->all)
@@ -44,8 +44,15 @@ void cpu_judge(struct cpu *c, const struct cpu_tunables *t, double rate, double 
 	c->served = rate + t->enough >= lru;
 }
 
-void cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks)
+double cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks)
 {
-	if (c->full && c->served)
-		c->left_us -= t->order_us + t->block_us * blocks;
+	double us = c->full && c->served ? t->order_us + t->block_us * blocks : 0;
+
+	c->left_us -= us;
+	return us;
+}
+
+void cpu_refund(struct cpu *c, double us)
+{
+	c->left_us += us;
 }

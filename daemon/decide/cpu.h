@@ -50,7 +50,8 @@ static inline bool cpu_holds(const struct cpu *c)
 	return c->full && c->served && c->left_us <= 0;
 }
 
-/* One was given that moves @blocks. */
-void cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks);
+/* One was given that moves @blocks. What it was charged, for cpu_refund() if it comes back undone. */
+double cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks);
+void cpu_refund(struct cpu *c, double us);
 
 #endif

@@ -111,6 +111,7 @@ struct decision {
 struct order {
 	uint64_t cookie;	/* 0: free */
 	uint64_t decision;
+	double cpu_us;		/* charged for it */
 	struct plan plan;
 };
 
@@ -389,6 +390,8 @@ uint64_t hear_mapped(const struct engine *e);
 bool hear_skewed(const struct engine *e);
 /* Neither reads nor writes favour any blocks. */
 bool hear_uniform(const struct engine *e);
+/* Enough of them have been heard to say what an LRU would have. */
+bool hear_knows_reads(const struct engine *e);
 
 void limits_init(struct engine *e);
 void limits_tick(struct engine *e);

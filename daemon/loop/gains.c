@@ -111,7 +111,7 @@ struct gain_wait *gains_next(struct engine *e, enum why why)
 	return first;
 }
 
-/* What comes when nobody waits any more, too: until it is taken its blocks are marked, and its place is not free. */
+/* What comes when nobody waits any more, too: until it is taken its place is not free. */
 void gains_tick(struct engine *e)
 {
 	if (e->stats.samples)

@@ -292,6 +292,11 @@ static bool is_uniform(const struct engine *e, double hit)
 	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e), hit, e->fast_blocks, e->rests);
 }
 
+bool hear_knows_reads(const struct engine *e)
+{
+	return is_known(e, &e->shards.access);
+}
+
 /* Where next to nothing is used, what was found before holds. */
 bool hear_uniform(const struct engine *e)
 {

@@ -276,7 +276,8 @@ static void step_cpu(struct engine *e)
 
 	if (!cpu_look(&e->cpu, t, e->state.cpu_idle, e->state.cpu_all))
 		return;
-	cpu_judge(&e->cpu, t, reads > 0 ? fast / reads : 1, shards_hit_rate(&e->shards, e->fast_blocks));
+	/* Where the ghost cache has seen too little nobody knows what could be expected: all of them. */
+	cpu_judge(&e->cpu, t, reads > 0 ? fast / reads : 1, hear_knows_reads(e) ? shards_hit_rate(&e->shards, e->fast_blocks) : 1);
 	e->cpu_reads = e->state.reads;
 	e->cpu_fast_reads = e->state.fast_reads;
 }

@@ -159,7 +159,6 @@ static int afford(struct engine *e, const struct plan *p)
 		budget_settle(&e->budget[up], &e->c.budget[up], up_bytes(p), 0);
 		return -EDQUOT;
 	}
-	cpu_charge(&e->cpu, &e->c.tuning.cpu, p->goes_down + p->goes_up);
 	e->refused = NULL;
 	return 0;
 }
@@ -240,10 +239,17 @@ static void mark_warm(struct engine *e, const struct plan *p, struct terrace_mov
 	memcpy(m->warm, warm.bits, sizeof(m->warm));
 }
 
+/* What a merge unpacks and packs again is work, too. */
+static uint32_t blocks_of(const struct plan *p)
+{
+	return p->goes_down + p->goes_up + (p->mode == TERRACE_MOVE_MERGE ? upmask_count(&p->slow) : 0);
+}
+
 static void take_slot(struct engine *e, struct order *o, const struct plan *plan)
 {
 	*o = (struct order){ .cookie = ++e->cookies, .plan = *plan };
 	o->decision = explain_add(e, plan)->number;
+	o->cpu_us = cpu_charge(&e->cpu, &e->c.tuning.cpu, blocks_of(plan));
 	e->under_way++;
 	e->leaving += plan->goes_down;
 	e->coming += plan->goes_up;
@@ -361,6 +367,7 @@ static void take_back(struct engine *e, int err)
 			d->error = err;
 		}
 		settle(e, &o->plan, NULL);
+		cpu_refund(&e->cpu, o->cpu_us);
 		free_order(e, o);
 		e->stats.failed++;
 	}

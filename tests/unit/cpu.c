@@ -95,6 +95,26 @@ static void a_debt_is_paid_off(void **state)
 	assert_int_equal(seconds, 24);
 }
 
+/* What came back undone was not done. */
+static void what_comes_back_is_given_back(void **state)
+{
+	struct cpu_tunables t;
+	struct cpu c;
+	double us;
+
+	(void)state;
+	tunable_defaults(&cpu_tunable_table, &t);
+	full(&c, &t);
+	us = cpu_charge(&c, &t, 10000);
+	assert_near(us, 120300, 1e-6);
+	assert_true(cpu_holds(&c));
+	cpu_refund(&c, us);
+	assert_int_equal(give(&c, &t, 100), 4);
+	/* What was free is not given back. */
+	c.served = false;
+	assert_near(cpu_charge(&c, &t, 10000), 0, 0);
+}
+
 static void counts_that_say_nothing_hold_nothing(void **state)
 {
 	struct cpu_tunables t;
@@ -194,6 +214,7 @@ int main(void)
 		cmocka_unit_test(full_cpus_hold_moves_back),
 		cmocka_unit_test(not_where_reads_are_served_worse_than_could_be),
 		cmocka_unit_test(a_debt_is_paid_off),
+		cmocka_unit_test(what_comes_back_is_given_back),
 		cmocka_unit_test(counts_that_say_nothing_hold_nothing),
 		cmocka_unit_test(cpu_tunables_change_the_outcome),
 		cmocka_unit_test(the_kernels_figures),

@@ -208,6 +208,26 @@ static void full_cpus_hold_moves_back(void **state)
 	assert_true(hits[3] > hits[2] - 0.03);
 }
 
+/* Just begun, nothing that is read is fast, and nobody knows yet what could be: moves are free until it is known. */
+static void full_cpus_do_not_hold_back_what_is_not_known(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.tuning.admit.min_accesses = 1000000;
+	sim_open(s);
+	for (int tick = 0; tick < 50; tick++) {
+		s->cpu_all += 10;
+		for (int i = 0; i < 16; i++)
+			sim_access(s, prng_below(&s->prng, BLOCKS), false);
+		assert_int_equal(sim_tick(s), 0);
+		assert_true(tick < 10 || s->e.cpu.full);
+		assert_false(tick >= 10 && cpu_holds(&s->e.cpu));
+		assert_false(tick >= 10 && s->e.cpu.served);
+	}
+	sim_remove(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +235,7 @@ int main(void)
 		cmocka_unit_test(the_brake_hears_each_tier),
 		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
 		cmocka_unit_test(full_cpus_hold_moves_back),
+		cmocka_unit_test(full_cpus_do_not_hold_back_what_is_not_known),
 		cmocka_unit_test(idle_time_is_used),
 	};
 
