@@ -14,12 +14,12 @@
 #define TIMED_SLOW	4
 
 /* By its first part, if it is in parts. */
-static void time_it(struct tr_io *io, u8 tier)
+static void time_it(struct tr_io *io, u32 where)
 {
-	if (io->timed)
+	if (io->timed || where & TERRACE_WHERE_NOWHERE || !trace_terrace_end_enabled())
 		return;
 	io->timed = true;
-	io->told_tier = tier;
+	io->told_tier = where & TERRACE_WHERE_TIER;
 	io->since = ktime_get_ns();
 }
 
@@ -31,23 +31,30 @@ u32 tr_sense_who(struct terrace *tr)
 	return tr_drives(tr, current->tgid) ? NOBODY : current->pid;
 }
 
-static void tell(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where, bool timed)
+static u32 who_of(struct terrace *tr, struct bio *bio)
 {
-	u32 who = tr_io_of(bio)->thread ?: tr_sense_who(tr);
+	return tr_io_of(bio)->thread ?: tr_sense_who(tr);
+}
 
-	if (op != TERRACE_OP_DISCARD && (who == NOBODY || (unlikely(READ_ONCE(tr->ranges)) &&
-	    tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT))))
-		return;
-	if (timed && trace_terrace_end_enabled())
-		time_it(tr_io_of(bio), where & TERRACE_WHERE_TIER);
-	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
+/* Not what heats nothing. A discard always is: behind it the block's heat means nothing any more. */
+static bool is_told(struct terrace *tr, u32 who, u64 block, u32 op)
+{
+	if (op == TERRACE_OP_DISCARD)
+		return true;
+	if (who == NOBODY)
+		return false;
+	return likely(!READ_ONCE(tr->ranges)) || !(tr_ranges_marks(tr, block) & BIT(TERRACE_RANGE_HINT_NOHEAT));
 }
 
 void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
 {
-	u32 n = this_cpu_read(tr->stats->accesses), rate = tr_tune(tr, TR_TUNE_HEAT_SAMPLE);
+	u32 n = this_cpu_read(tr->stats->accesses), rate = tr_tune(tr, TR_TUNE_HEAT_SAMPLE), who = who_of(tr, bio);
 
-	tell(tr, bio, block, count, op, where, !(where & TERRACE_WHERE_NOWHERE) && !(n % max_t(u32, TIME_SAMPLE, 4 * rate)));
+	if (!is_told(tr, who, block, op))
+		return;
+	if (!(n % max_t(u32, TIME_SAMPLE, 4 * rate)))
+		time_it(tr_io_of(bio), where);
+	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
 }
 
 static bool few_timed(struct terrace *tr)
@@ -61,15 +68,19 @@ static bool few_timed(struct terrace *tr)
 	return this_cpu_inc_return(tr->stats->slow_timed) <= TIMED_SLOW;
 }
 
-/*
- * Told each, unless slow_sample says otherwise, is what is rare and tells most: a read that a slow tier had to serve.
- * Never left out is a discard, behind which the block's heat means nothing any more.
- */
+/* Told each, unless slow_sample says otherwise, is what is rare and tells most: a read that a slow tier had to serve. */
 void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32 op, u32 where)
 {
+	u32 who;
+
 	if (op != TERRACE_OP_DISCARD && this_cpu_inc_return(tr->stats->slow_accesses) % tr_tune(tr, TR_TUNE_SLOW_SAMPLE))
 		return;
-	tell(tr, bio, block, count, op, where, op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) && few_timed(tr));
+	who = who_of(tr, bio);
+	if (!is_told(tr, who, block, op))
+		return;
+	if (op != TERRACE_OP_DISCARD && few_timed(tr))
+		time_it(tr_io_of(bio), where);
+	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
 }
 
 void tr_sense_end(struct tr_io *io, const struct bio *bio)

@@ -212,19 +212,47 @@ int do_claim(struct volume *v, const char *path)
 	return n ? 1 : 0;
 }
 
-/* look DISK BLOCK NR: reads these as who drives; how many were read */
+static uint64_t read_blocks(int disk, uint64_t first, uint64_t nr)
+{
+	void *block = aligned_alloc(TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
+	uint64_t n = 0;
+
+	while (block && n < nr && pread(disk, block, TERRACE_BLOCK_BYTES, (off_t)((first + n) * TERRACE_BLOCK_BYTES)) == TERRACE_BLOCK_BYTES)
+		n++;
+	free(block);
+	return n;
+}
+
+/* Waits until it has been told. */
+static bool claim_ended(int fd)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	struct terrace_event event;
+
+	return poll(&wait, 1, 60000) == 1 && next_event(fd, &event) == TERRACE_EVENT_CLAIM;
+}
+
+/*
+ * look DISK BLOCK NR [release|time|close]: reads these as who drives; or as who has driven, until it released the claim, that
+ * ran out, or a descriptor of the file was closed. How many were read.
+ */
 int do_look(struct volume *v, int argc, char **argv)
 {
-	uint64_t first = argc > 2 ? strtoull(argv[1], NULL, 0) : 0, nr = argc > 2 ? strtoull(argv[2], NULL, 0) : 0, n = 0;
+	uint64_t first = argc > 2 ? strtoull(argv[1], NULL, 0) : 0, nr = argc > 2 ? strtoull(argv[2], NULL, 0) : 0, n;
+	const char *end = argc > 3 ? argv[3] : NULL;
 	int disk = argc > 2 ? open(argv[0], O_RDONLY | O_DIRECT) : -1;
-	void *block = aligned_alloc(TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
 
-	if (disk < 0 || !block)
+	if (disk < 0)
 		die(argc > 2 ? argv[0] : "look");
-	if (expect("claim", claim(v->fd, 0), 0))
+	if (expect("claim", claim(v->fd, end && !strcmp(end, "time") ? 10 : 0), 0))
 		return 1;
-	while (n < nr && pread(disk, block, TERRACE_BLOCK_BYTES, (off_t)((first + n) * TERRACE_BLOCK_BYTES)) == TERRACE_BLOCK_BYTES)
-		n++;
+	if (end && !strcmp(end, "release") && ioctl(v->fd, TERRACE_IOC_RELEASE))
+		die(end);
+	if (end && !strcmp(end, "close"))
+		close(dup(v->fd));
+	if (end && !claim_ended(v->fd))
+		die(end);
+	n = read_blocks(disk, first, nr);
 	printf("%llu\n", (unsigned long long)n);
 	return n < nr;
 }

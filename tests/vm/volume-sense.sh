@@ -89,6 +89,11 @@ check_eq "hits told" "$(events 'terrace_access:.* count=1 op=0 where=0')" 50
 echo > $T/trace
 check_eq "blocks the driver read" "$(ask look "$VOL" 2048 50)$(ask look "$VOL" 300 20)" 5020
 check_eq "of these told" "$(events 'terrace_access:')$(events 'terrace_end:')" 00
+for end in release time close; do
+	echo > $T/trace
+	check_eq "blocks read by who drove until: $end" "$(ask look "$VOL" 2048 50 $end)" 50
+	check_eq "of these told" "$(events 'terrace_access:')" 50
+done
 echo > $T/trace
 dd if="$VOL" of=/dev/null bs=4k skip=300 count=20 iflag=direct status=none
 check_eq "packed reads told" "$(events 'terrace_access:.* count=1 op=0 where=769')" 20
