@@ -246,8 +246,7 @@ void tr_region_mark_dirty__f(struct terrace *tr, struct tr_region *region, u64 f
 	spin_unlock(&tr->dirty_lock);
 }
 
-void tr_region_record__f(struct terrace *tr, struct tr_region *region,
-			 const struct tr_record *record)
+static void note_record__f(struct terrace *tr, struct tr_region *region, const struct tr_record *record)
 {
 	bool was_dirty = region->flags & TR_REGION_DIRTY;
 
@@ -258,8 +257,19 @@ void tr_region_record__f(struct terrace *tr, struct tr_region *region,
 	region->last_seq = tr_journal_append(tr, record);
 	if (!was_dirty)
 		region->first_dirty_seq = region->last_seq;
+}
+
+static void touch_summary(struct terrace *tr, struct tr_region *region)
+{
 	if (unlikely(READ_ONCE(tr->summary)))
 		tr_summary_touch(tr, region->number);
+}
+
+void tr_region_record__f(struct terrace *tr, struct tr_region *region,
+			 const struct tr_record *record)
+{
+	note_record__f(tr, region, record);
+	touch_summary(tr, region);
 }
 
 static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 type,
@@ -273,13 +283,15 @@ static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 ty
 		.old = old,
 	};
 
-	tr_region_record__f(tr, region, &record);
+	note_record__f(tr, region, &record);
 }
 
+/* What goes to another place of its tier, as each overwrite on shelves does, leaves the summary as it is. */
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place)
 {
 	struct tr_packs *packs = tr_region_packs(region);
 	u32 credits = 0, done = 0, m, died = 0;
+	bool counts = false;
 	u64 old;
 	int err;
 
@@ -288,6 +300,7 @@ u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n,
 		m = tr_leaf_run(&region->leaf, i + done, n - done, &old);
 		blocks_record__f(tr, region, TERRACE_RECORD_MAP, i + done, m,
 				 tr_place_add(place, done), old);
+		counts |= old == TR_NO_PLACE || tr_place_tier(old) != tr_place_tier(place);
 	}
 	write_seqcount_begin(&region->seq);
 	err = tr_leaf_set(&region->leaf, i, n, place);
@@ -298,6 +311,8 @@ u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n,
 		tr_packs_forgotten__f(tr, region, i, n);
 	if (died)
 		this_cpu_add(tr->stats->hidden, died);
+	if (counts || died)
+		touch_summary(tr, region);
 	WARN_ON_ONCE(err);
 	return credits;
 }
@@ -330,6 +345,7 @@ u32 tr_region_unmap__f(struct terrace *tr, struct tr_region *region, u32 i, u32 
 	this_cpu_add(tr->stats->hidden, tr_region_forget__f(region, i, n));
 	if (packs)
 		tr_packs_forgotten__f(tr, region, i, n);
+	touch_summary(tr, region);
 	return credits;
 }
 

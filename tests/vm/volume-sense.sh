@@ -24,6 +24,8 @@ dd if=/dev/urandom of="$VOL" bs=4k seek=100 count=7 oflag=direct status=none
 until_says "fast=31 dirty=31 loose=0 packed=993 garbage=7 packs=1 pinned=0 stale=0" ask summary 0
 order 0 raise up=200-209
 until_says "fast=41 dirty=31 loose=0 packed=993 garbage=7 packs=1 pinned=0 stale=0" ask summary 0
+dd if=/dev/urandom of="$VOL" bs=4k seek=205 count=3 oflag=direct status=none
+until_says "fast=41 dirty=34 loose=0 packed=990 garbage=10 packs=1 pinned=0 stale=0" ask summary 0
 until_says "fast=0 dirty=0 loose=0 packed=0 garbage=0 packs=0 pinned=0 stale=0" ask summary 100
 pass "summaries"
 
