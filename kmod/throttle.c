@@ -13,6 +13,7 @@
  * and sends them the deferred way, which does not ask again.
  */
 #include <linux/delay.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
 
 #include "io.h"
@@ -21,6 +22,7 @@
 #define ONE		1024		/* a whole share */
 #define SHELVES_LOW	2		/* free, above the reserve: ROOM event */
 #define GIVE_WAY_US	5
+#define TURN_NS		10000
 /* Free, above the reserve: from here on the delay grows. Not before the janitor cleans (SHELF_LOW there), or writers
  * would be slow for good where shelves are few and nobody has to make any free.
  */
@@ -101,15 +103,25 @@ void tr_work_normally(void)
 		set_user_nice(current, 0);
 }
 
+static bool had_its_turn(void)
+{
+#ifdef CONFIG_SCHED_INFO
+	return local_clock() - current->sched_info.last_arrival >= TURN_NS;
+#else
+	return true;
+#endif
+}
+
 /*
  * Not cond_resched(), nor schedule(): whoever was woken while this worker slept may stand
  * behind it, for a waker is put in front by some milliseconds of its share, which at nice 19
  * are dozens of microseconds, and several workers that wake together use theirs up one after
- * the other. Who sleeps for a moment leaves the CPU to whoever waits for it.
+ * the other. Who sleeps for a moment leaves the CPU to whoever waits for it. Falling asleep and waking up takes
+ * some microseconds itself, so who has just got the CPU keeps it for as long.
  */
 void tr_give_way(void)
 {
-	if (task_nice(current) > 0 && !single_task_running())
+	if (task_nice(current) > 0 && !single_task_running() && had_its_turn())
 		usleep_idle_range(GIVE_WAY_US, 2 * GIVE_WAY_US);
 	else
 		cond_resched();

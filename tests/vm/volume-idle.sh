@@ -7,7 +7,7 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
-PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup
+PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup fio
 wrong=()
 # took ORDER...: milliseconds of a sweep
 took() {
@@ -26,16 +26,17 @@ vol_up stream_kb=0 janitor_high=1000 scrub_mb=0
 dd if=/dev/urandom of="$VOL" bs=1M count=48 oflag=direct status=none
 
 quiet=$(took 0 4 append tier_down=1 flags=4)
-(while :; do dd if="$VOL" of=/dev/null bs=4k skip=16384 count=4096 iflag=direct status=none; done) &
-user=$!
-sleep 1
+# without a pause: between two programs there are some of ten milliseconds, which may be had
+start fio_ --name=x --filename="$VOL" --offset=64m --size=16m --rw=read --bs=4k --direct=1 --time_based --runtime=60 --thread --eta=never --output=/dev/shm/reader
+user=$JOB
+sleep 2
 # four with IDLE, given first, and four without
 with=() without=()
 for r in 4 5 6 7; do with+=("$r" append tier_down=1 flags=4 +); done
 for r in 8 9 10 11; do without+=("$r" append tier_down=1 +); done
 from_ram orders /dev/terrace/vol moves "${with[@]}" "${without[@]::${#without[@]}-1}" > /dev/shm/ended || die "$(cat /dev/shm/ended)"
-kill $user
-wait $user 2> /dev/null || true
+kill -0 "$user" || die "the reader has ended"
+kill_all "$user"
 last() { sed -n "$1"'s/.* ns=//p' /dev/shm/ended | sort -n | tail -1; }
 idle=$(($(last 1,4) / 1000000)) others=$(($(last 5,8) / 1000000))
 echo "beside a reader four orders in $others ms, four with IDLE in $idle ms; without one in $quiet ms"
