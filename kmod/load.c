@@ -258,6 +258,8 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 	 * the delta, or it would move the tail past both.
 	 */
 	tr_recover_drop_delta(tr, number, build.delta);
+	if (unlikely(READ_ONCE(tr->summary)))
+		tr_summary_loaded(tr, number);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
  * counts as memory of the map. Whoever changes a region only sets its bit; a
  * worker counts anew what is marked, ten times a second at most, and an order
  * does so for its region before its result is there. What is evicted has not
- * changed, so it needs nothing.
+ * changed, so it needs nothing; what is loaded, only if it has never been counted.
  *
  * Under writes all over the volume every region is marked all the time. So the worker makes way for
  * whoever wants its CPU, and rests in proportion to what it took.
@@ -221,6 +221,20 @@ void tr_summary_touch(struct terrace *tr, u64 number)
 		look_again(tr, summary);
 	}
 	rcu_read_unlock();
+}
+
+/* What its page did not tell can be counted now. */
+void tr_summary_loaded(struct terrace *tr, u64 number)
+{
+	struct tr_summary *summary;
+	bool stale;
+
+	rcu_read_lock();
+	summary = READ_ONCE(tr->summary);
+	stale = summary && number < summary->nr && READ_ONCE(summary->entry[number].flags) & TERRACE_SUMMARY_STALE;
+	rcu_read_unlock();
+	if (stale)
+		tr_summary_touch(tr, number);
 }
 
 void tr_summary_now(struct terrace *tr, u64 number)

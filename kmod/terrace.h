@@ -320,6 +320,7 @@ u32 tr_flight_most(const struct terrace *tr);	/* the largest limit of a tier */
 
 /* The region's summary is no longer right (summary.c). Any context. */
 void tr_summary_touch(struct terrace *tr, u64 region);
+void tr_summary_loaded(struct terrace *tr, u64 region);
 
 /* /dev/terrace/NAME, from a start to a stop of the volume (control.c). Sleep. */
 void tr_control_add(struct terrace *tr);
