@@ -222,7 +222,8 @@ static void lose(struct terrace *tr, struct tr_build *build, u64 number, int err
 static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credits)
 {
 	struct tr_region **slot;
-	bool lost = false, records = *credits;
+	u32 had = *credits;
+	bool lost = false, records = had;
 	struct tr_build build;
 	u64 discard;
 	int err;
@@ -259,7 +260,7 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 	 */
 	tr_recover_drop_delta(tr, number, build.delta);
 	if (unlikely(READ_ONCE(tr->summary)))
-		tr_summary_loaded(tr, number);
+		tr_summary_loaded(tr, number, lost || build.delta || *credits < had);
 	return 0;
 }
 

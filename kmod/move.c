@@ -75,7 +75,7 @@ int tr_move_begin(struct terrace *tr, struct tr_move *move)
 	return 0;
 }
 
-void tr_move_end(struct tr_move *move)
+void tr_move_end(struct terrace *tr, struct tr_move *move)
 {
 	struct tr_region *region = move->region;
 	unsigned long flags;
@@ -85,6 +85,7 @@ void tr_move_end(struct tr_move *move)
 	spin_lock_irqsave(&region->lock, flags);
 	region->flags &= ~TR_REGION_MOVING;
 	region->move = NULL;
+	tr_summary_touch(tr, region->number);
 	spin_unlock_irqrestore(&region->lock, flags);
 	tr_region_put(region);
 	move->region = NULL;
@@ -479,7 +480,7 @@ void tr_moves_run(struct terrace *tr, struct tr_move *move, u32 nr)
 			move_one(tr, &move[k], area);
 		trace_terrace_move(tr_dev(tr), move[k].number, 0, move[k].err, move[k].moved, 0, 0,
 				   move[k].left_out);
-		tr_move_end(&move[k]);
+		tr_move_end(tr, &move[k]);
 	}
 	if (area)
 		area_put(tr, area);

@@ -704,7 +704,7 @@ void tr_orders_run(struct terrace *tr, struct tr_order **order, u32 nr)
 			scrubbed(order[k], err[k]);
 		else
 			finish(tr, order[k], state[k], err[k]);
-		tr_move_end(&state[k]->move);
+		tr_move_end(tr, &state[k]->move);
 		tr_summary_now(tr, order[k]->ask.region);
 		told(tr, order[k]);
 		kvfree(state[k]);

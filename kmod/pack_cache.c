@@ -155,6 +155,7 @@ struct tr_index *tr_index_get(struct terrace *tr, const struct tr_pack_ref *ref)
 		index = index_new(tr, ref->id, buf, head.bytes, true);
 		index->copy_bad = copy_bad;
 		insert(tr, index);
+		tr_summary_touch_later(tr, ref->region);	/* how much of it is garbage can be told */
 	}
 	tr_page_put(tr, buf);
 	return err ? ERR_PTR(err) : index;

@@ -286,7 +286,7 @@ static void blocks_record__f(struct terrace *tr, struct tr_region *region, u8 ty
 	note_record__f(tr, region, &record);
 }
 
-/* What goes to another place of its tier, as each overwrite on shelves does, leaves the summary as it is. */
+/* What goes to another place of its tier, as each overwrite on shelves does, leaves the counts of the summary as they are. */
 u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n, u64 place)
 {
 	struct tr_packs *packs = tr_region_packs(region);
@@ -313,6 +313,8 @@ u32 tr_region_map__f(struct terrace *tr, struct tr_region *region, u32 i, u32 n,
 		this_cpu_add(tr->stats->hidden, died);
 	if (counts || died)
 		touch_summary(tr, region);
+	else if (unlikely(READ_ONCE(tr->summary)))
+		tr_summary_touch_later(tr, region->number);
 	WARN_ON_ONCE(err);
 	return credits;
 }

@@ -9,7 +9,8 @@
  * changed, so it needs nothing; what is loaded, only if it has never been counted.
  *
  * Under writes all over the volume every region is marked all the time. So the worker makes way for
- * whoever wants its CPU, and rests in proportion to what it took.
+ * whoever wants its CPU, and rests in proportion to what it took. What hardly can have changed anything,
+ * as an overwrite on shelves, is looked at every few seconds.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -20,6 +21,7 @@
 
 #define DELAY_MS	100
 #define DELAY_MOST_MS	5000
+#define LATER_MS	5000
 #define REST		20		/* times as long as it took */
 
 struct tr_summary {
@@ -27,8 +29,10 @@ struct tr_summary {
 	u64 nr;
 	struct terrace_summary *entry;
 	unsigned long *changed;
+	unsigned long *later;		/* changed, a few seconds from now */
 	struct mutex mutex;		/* who writes entries; nests inside alive */
 	struct delayed_work work;
+	struct delayed_work later_work;
 	u32 delay_ms;			/* to the next turn of the worker */
 	bool tick;			/* a tick has passed: ages */
 	struct tr_summary *old;		/* of the volume before it grew: may be in use */
@@ -41,7 +45,7 @@ static u64 bytes_of(u64 nr)
 
 static u64 footprint(u64 nr)
 {
-	return bytes_of(nr) + BITS_TO_LONGS(nr) * sizeof(long);
+	return bytes_of(nr) + 2 * BITS_TO_LONGS(nr) * sizeof(long);
 }
 
 /* --- one region ----------------------------------------------------------------------- */
@@ -210,6 +214,18 @@ static void summary_fn(struct work_struct *work)
 	WRITE_ONCE(summary->delay_ms, clamp_t(s64, ktime_ms_delta(ktime_get(), begin) * REST, DELAY_MS, DELAY_MOST_MS));
 }
 
+static void later_fn(struct work_struct *work)
+{
+	struct tr_summary *summary = container_of(to_delayed_work(work), struct tr_summary, later_work);
+	u64 i;
+
+	for_each_set_bit(i, summary->later, summary->nr) {
+		clear_bit(i, summary->later);
+		set_bit(i, summary->changed);
+	}
+	look_again(summary->tr, summary);
+}
+
 void tr_summary_touch(struct terrace *tr, u64 number)
 {
 	struct tr_summary *summary;
@@ -223,17 +239,30 @@ void tr_summary_touch(struct terrace *tr, u64 number)
 	rcu_read_unlock();
 }
 
-/* What its page did not tell can be counted now. */
-void tr_summary_loaded(struct terrace *tr, u64 number)
+void tr_summary_touch_later(struct terrace *tr, u64 number)
 {
 	struct tr_summary *summary;
-	bool stale;
 
 	rcu_read_lock();
 	summary = READ_ONCE(tr->summary);
-	stale = summary && number < summary->nr && READ_ONCE(summary->entry[number].flags) & TERRACE_SUMMARY_STALE;
+	if (summary && number < summary->nr && !test_bit(number, summary->later)) {
+		set_bit(number, summary->later);
+		queue_delayed_work(tr->meta_wq, &summary->later_work, msecs_to_jiffies(LATER_MS));
+	}
 	rcu_read_unlock();
-	if (stale)
+}
+
+/* What its page did not tell can be counted now. */
+void tr_summary_loaded(struct terrace *tr, u64 number, bool changed)
+{
+	struct tr_summary *summary;
+
+	rcu_read_lock();
+	summary = READ_ONCE(tr->summary);
+	if (summary && number < summary->nr && READ_ONCE(summary->entry[number].flags) & TERRACE_SUMMARY_STALE)
+		changed = true;
+	rcu_read_unlock();
+	if (changed)
 		tr_summary_touch(tr, number);
 }
 
@@ -268,6 +297,7 @@ static void summary_free(struct tr_summary *summary)
 {
 	vfree(summary->entry);
 	kvfree(summary->changed);
+	kvfree(summary->later);
 	kfree(summary);
 }
 
@@ -283,12 +313,14 @@ static struct tr_summary *summary_new(struct terrace *tr, u64 nr)
 	summary->delay_ms = DELAY_MS;
 	summary->entry = vmalloc_user(bytes_of(nr));
 	summary->changed = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL);
-	if (!summary->entry || !summary->changed) {
+	summary->later = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL);
+	if (!summary->entry || !summary->changed || !summary->later) {
 		summary_free(summary);
 		return NULL;
 	}
 	mutex_init(&summary->mutex);
 	INIT_DELAYED_WORK(&summary->work, summary_fn);
+	INIT_DELAYED_WORK(&summary->later_work, later_fn);
 	for (i = 0; i < nr; i++)
 		summary->entry[i].flags = TERRACE_SUMMARY_STALE;
 	bitmap_fill(summary->changed, nr);
@@ -335,6 +367,7 @@ void tr_summary_exit(struct terrace *tr)
 	synchronize_rcu();
 	for (; summary; summary = old) {
 		old = summary->old;
+		cancel_delayed_work_sync(&summary->later_work);
 		cancel_delayed_work_sync(&summary->work);
 		atomic64_sub(footprint(summary->nr), &tr->memory);
 		summary_free(summary);

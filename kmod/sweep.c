@@ -172,7 +172,7 @@ static void end(struct sweep *s, int err)
 		this_cpu_add(tr->stats->left_out, move->left_out);
 		trace_terrace_move(tr_dev(tr), move->number, 0, move->err ?: err, move->moved, 0, 0,
 				   move->left_out);
-		tr_move_end(move);
+		tr_move_end(tr, move);
 	}
 }
 

@@ -288,7 +288,7 @@ struct tr_move {
  * it a grace period; then every write is in raced.
  */
 int tr_move_begin(struct terrace *tr, struct tr_move *move);
-void tr_move_end(struct tr_move *move);
+void tr_move_end(struct terrace *tr, struct tr_move *move);
 /* Blocks @i.. were copied from place @old to @index of the target: those that nobody
  * wrote since get there, the others leave it. Under region->lock; credits used.
  */
@@ -320,7 +320,9 @@ u32 tr_flight_most(const struct terrace *tr);	/* the largest limit of a tier */
 
 /* The region's summary is no longer right (summary.c). Any context. */
 void tr_summary_touch(struct terrace *tr, u64 region);
-void tr_summary_loaded(struct terrace *tr, u64 region);
+void tr_summary_touch_later(struct terrace *tr, u64 region);	/* ... most likely it is */
+/* It is there now. @changed: and not as it was. */
+void tr_summary_loaded(struct terrace *tr, u64 region, bool changed);
 
 /* /dev/terrace/NAME, from a start to a stop of the volume (control.c). Sleep. */
 void tr_control_add(struct terrace *tr);

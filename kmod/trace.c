@@ -16,7 +16,7 @@
 /* By its first part, if it is in parts. */
 static void time_it(struct tr_io *io, u32 where)
 {
-	if (io->timed || where & TERRACE_WHERE_NOWHERE || !trace_terrace_end_enabled())
+	if (io->timed || !trace_terrace_end_enabled())
 		return;
 	io->timed = true;
 	io->told_tier = where & TERRACE_WHERE_TIER;
@@ -52,7 +52,7 @@ void tr_sense_hit(struct terrace *tr, struct bio *bio, u64 block, u32 count, u32
 
 	if (!is_told(tr, who, block, op))
 		return;
-	if (!(n % max_t(u32, TIME_SAMPLE, 4 * rate)))
+	if (!(where & TERRACE_WHERE_NOWHERE) && !(n % max_t(u32, TIME_SAMPLE, 4 * rate)))
 		time_it(tr_io_of(bio), where);
 	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
 }
@@ -78,7 +78,7 @@ void tr_sense_rare(struct terrace *tr, struct bio *bio, u64 block, u32 count, u3
 	who = who_of(tr, bio);
 	if (!is_told(tr, who, block, op))
 		return;
-	if (op != TERRACE_OP_DISCARD && few_timed(tr))
+	if (op != TERRACE_OP_DISCARD && !(where & TERRACE_WHERE_NOWHERE) && few_timed(tr))
 		time_it(tr_io_of(bio), where);
 	trace_terrace_access(bio_dev(bio), block, count, op, where, who);
 }

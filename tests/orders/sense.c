@@ -229,7 +229,10 @@ static bool claim_ended(int fd)
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	struct terrace_event event;
 
-	return poll(&wait, 1, 60000) == 1 && next_event(fd, &event) == TERRACE_EVENT_CLAIM;
+	while (poll(&wait, 1, 60000) == 1)
+		if (next_event(fd, &event) == TERRACE_EVENT_CLAIM)
+			return true;
+	return false;
 }
 
 /*

@@ -29,7 +29,9 @@ quiet=$(took 0 4 append tier_down=1 flags=4)
 # without a pause: between two programs there are some of ten milliseconds, which may be had
 start fio_ --name=x --filename="$VOL" --offset=64m --size=16m --rw=read --bs=4k --direct=1 --time_based --runtime=60 --thread --eta=never --output=/dev/shm/reader
 user=$JOB
-sleep 2
+reads() { awk '{ print $1 }' "/sys/block/$(basename "$(readlink -f "$VOL")")/stat"; }
+before=$(reads)
+until [ "$(reads)" -gt $((before + 1000)) ]; do sleep 0.1; done
 # four with IDLE, given first, and four without
 with=() without=()
 for r in 4 5 6 7; do with+=("$r" append tier_down=1 flags=4 +); done
