@@ -27,9 +27,9 @@ dd if=/dev/urandom of="$VOL" bs=1M count=48 oflag=direct status=none
 
 quiet=$(took 0 4 append tier_down=1 flags=4)
 # without a pause: between two programs there are some of ten milliseconds, which may be had
-start fio_ --name=x --filename="$VOL" --offset=64m --size=16m --rw=read --bs=4k --direct=1 --time_based --runtime=60 --thread --eta=never --output=/dev/shm/reader
+start fio_ --name=x --filename="$VOL" --offset=64m --size=16m --rw=read --bs=4k --direct=1 --rate_iops=4000 --time_based --runtime=60 --thread --eta=never --output=/dev/shm/reader
 user=$JOB
-reads() { awk '{ print $1 }' "/sys/block/$(basename "$(readlink -f "$VOL")")/stat"; }
+reads() { awk '{ print $1 }' "/sys/dev/block/$(stat -Lc %Hr:%Lr "$VOL")/stat"; }
 before=$(reads)
 until [ "$(reads)" -gt $((before + 1000)) ]; do sleep 0.1; done
 # four with IDLE, given first, and four without
