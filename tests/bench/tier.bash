@@ -63,7 +63,7 @@ percentile() {	# 99.900000: the worse of reads and writes, us
 up_s() { cut -d. -f1 /proc/uptime; }
 
 warm_up() {	# SYSTEM
-	local pass begin kb=0
+	local pass begin left kb=0
 	begin=$(up_s)
 	USER_KB=0
 	# nothing to warm up: each I/O is as the first
@@ -73,7 +73,8 @@ warm_up() {	# SYSTEM
 		echo "${TABLE:-$LOAD},$1,$pass,$(job_iops)" >> "$OUT/warm.csv"
 		kb=$((kb + TERSE[46]))
 		# what works by the clock gets its time as well
-		[ $(($(up_s) - begin)) -ge $((WARM_S * pass / PASSES)) ] || sleep $((WARM_S * pass / PASSES - $(up_s) + begin))
+		left=$((WARM_S * pass / PASSES - $(up_s) + begin))	# (once: it may be a second later the next time)
+		[ $left -le 0 ] || sleep $left
 	done
 	USER_KB=$kb
 }
