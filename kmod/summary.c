@@ -6,7 +6,8 @@
  * counts as memory of the map. Whoever changes a region only sets its bit; a
  * worker counts anew what is marked, ten times a second at most, and an order
  * does so for its region before its result is there. What is evicted has not
- * changed, so it needs nothing; what is loaded, only if it has never been counted.
+ * changed, so it needs nothing; what is loaded, only if it has never been counted, or is not
+ * as its page had it.
  *
  * Under writes all over the volume every region is marked all the time. So the worker makes way for
  * whoever wants its CPU, and rests in proportion to what it took. What hardly can have changed anything,
@@ -221,6 +222,7 @@ static void later_fn(struct work_struct *work)
 
 	for_each_set_bit(i, summary->later, summary->nr) {
 		clear_bit(i, summary->later);
+		smp_mb__after_atomic();	/* what changes now sets it again: not counted before that */
 		set_bit(i, summary->changed);
 	}
 	look_again(summary->tr, summary);
