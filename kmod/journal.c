@@ -237,6 +237,10 @@ static bool open_block__f(struct terrace *tr)
 	return true;
 }
 
+/*
+ * The first record of a block that frees something has it committed if somebody waits for room:
+ * who began to wait after it has asked for that himself (tr_defer_room()).
+ */
 u64 tr_journal_append(struct terrace *tr, const struct tr_record *record)
 {
 	struct tr_journal *j = &tr->journal;
@@ -263,10 +267,11 @@ u64 tr_journal_append(struct terrace *tr, const struct tr_record *record)
 	if (!j->cur->frees && frees(record)) {
 		j->cur->frees = true;
 		j->frees_pending++;
+		kick = tr_room_is_waited_for(tr);
 	}
 	if (!--j->left) {
 		tr_journal_seal__f(j);
-		kick = j->nr_spare < j->nr_blocks / 2;
+		kick |= j->nr_spare < j->nr_blocks / 2;
 	}
 	if (!j->timer_armed) {
 		j->timer_armed = true;
