@@ -19,6 +19,7 @@ RANDOM=$SEED
 M=/dev/shm/mnt
 FILE=$M/file
 MB=24
+FILL=640	# MiB, behind the log of a filesystem of 1 GiB in two halves
 mkdir -p $M
 
 fuas() { echo $(($(drive_get fast fuas) + $(drive_get slow fuas))); }
@@ -116,6 +117,68 @@ unflushing() {
 	rmdrive slow
 }
 
+# Writes what does not compress until all room is taken, and waits there.
+filling() { while cat /dev/shm/data; do :; done | dd of="$VOL" bs=1M seek=$FILL count=350 iflag=fullblock oflag=direct status=none; }
+fill() {
+	local same now last=-1
+	start filling 2> /dev/shm/filled
+	filler=$JOB
+	for ((same = 0; same < 3; )); do
+		now=$(vol_get new)
+		if [ "$now" = "$last" ]; then same=$((same + 1)); else same=0; fi
+		last=$now
+		sleep 1
+		kill -0 "$filler" 2> /dev/null || die "the volume does not get full: $(cat /dev/shm/filled)"
+	done
+}
+
+# FUA alone to 16 blocks that wait for room, in one turn of two the second half of them only: the first goes to mappings that no
+# commit has seen. Room comes, the write ends, and the power fails.
+parked() {
+	local cut first asked writer filler
+	local up=(commit_ms=60000 stream_kb=0 queue_if_full=1 janitor_high=1000)	# nobody else commits
+	echo 720000 > /proc/sys/fs/xfs/xfssyncd_centisecs	# its log is not written by itself
+	vol_drives 64 256 survive=0 tear=0
+	vol_format --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}" --overcommit 1G
+	vol_up "${up[@]}"
+	mkfs.xfs -q -f -s size=4096 -d agcount=2 "$VOL"	# nothing of its own is where room is taken
+	mount -t xfs "$VOL" $M
+	lay 8
+	sync
+	first=$(filefrag -b4096 -v $FILE | awk '$1 == "0:" { sub(/\.\./, "", $4); print $4 }')
+	dd if=/dev/urandom of=/dev/shm/data bs=1M count=16 status=none
+	for ((cut = 0; cut < 3; cut++)); do
+		vol_message commit
+		head -c 65536 /dev/urandom > /dev/shm/new
+		[ $((cut % 2)) = 0 ] || dd if=/dev/zero of=$FILE bs=32k count=1 seek=$((cut * 20)) oflag=direct conv=notrunc status=none
+		fill
+		watch
+		start dd if=/dev/shm/new of=$FILE bs=64k count=1 seek=$((cut * 10)) oflag=direct,dsync conv=notrunc status=none
+		writer=$JOB
+		sleep 2
+		kill -0 "$writer" 2> /dev/null || die "the FUA write did not wait for room"
+		kill -KILL -- "-$filler"	# who goes on filling commits for more room
+		blkdiscard -f -o $((FILL << 20)) -l $((8 << 20)) "$VOL"
+		wait "$writer" || die "the FUA write that waited failed"
+		drive_cut fast
+		asked=" $(watched)"
+		[[ $asked = *" WFS "* && $asked != *" F"* ]] || die "the filesystem did not write with FUA alone, but: $asked"
+		kill_all "$filler"
+		umount $M 2> /dev/null || umount -l $M
+		dmr vol
+		drive_revive fast
+		vol_check > /dev/null
+		vol_up "${up[@]}"
+		cmp -n 65536 -i 0:$(((first + cut * 160) * 4096)) /dev/shm/new "$VOL" || die "a FUA write that has waited for room is lost"
+		blkdiscard -f -o $((FILL << 20)) -l $((350 << 20)) "$VOL"
+		mount -t xfs "$VOL" $M
+	done
+	umount $M
+	vol_down
+	rmdrive fast
+	rmdrive slow
+}
+
 # try DRIVE-PARAMS FORMAT-WORD
 try() {
 	local cut status
@@ -191,6 +254,8 @@ caches() {
 
 straight
 pass "a mapping that is not durable"
+parked
+pass "a write that waits for room"
 unflushing
 pass "a drive that does not flush"
 caches
