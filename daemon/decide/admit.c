@@ -7,6 +7,8 @@ static const struct tunable rows[] = {
 		"reuse, in multiples of a uniform load's, that allows promotion at first sight"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform, 1.25, 0.0, 1000.0,
 		"reuse, in multiples of a uniform load's, up to which room for new blocks waits for idle time; 0: never"),
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform_hits, 64, 1, 1e12,
+		"hits that a uniform load would have shown by then, from which it is known for one"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, fill, 0.9, 0.0, 1.0,
 		"fill of the fast tier up to which it is allowed"),
 	TUNABLE(TUNABLE_U64, admit_tunables, min_accesses, 1000, 1, 1e12,
@@ -88,13 +90,23 @@ bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t ma
 	return is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), t->skew);
 }
 
-/* Two passes over the fast tier: an LRU of its size shows its hits only when it has been filled. */
-bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
+/*
+ * As soon as so many hits would have been seen that another load's would stand out; or after two passes over the fast
+ * tier, which show as many as there will be where it is small.  What is aged meanwhile has half of it left.
+ */
+static bool is_told(const struct admit_tunables *t, uint64_t accesses, double hits, uint64_t fast_blocks, bool before)
+{
+	return accesses >= t->min_accesses &&
+	       (accesses >= 2 * fast_blocks || hits >= (before ? t->uniform_hits / 2 : t->uniform_hits));
+}
+
+bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, double sampled, uint64_t mapped_blocks,
 		   double ghost_hit, uint64_t fast_blocks, bool before)
 {
-	double factor = before ? (t->uniform + t->skew) / 2 : t->uniform;
+	double factor = before ? (t->uniform + t->skew) / 2 : t->uniform, share;
 
-	if (accesses < t->min_accesses || accesses < 2 * fast_blocks || fast_blocks >= mapped_blocks || t->uniform <= 0)
+	if (fast_blocks >= mapped_blocks || t->uniform <= 0)
 		return false;
-	return !is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), factor);
+	share = hits_without_skew(accesses, mapped_blocks, fast_blocks);
+	return is_told(t, accesses, sampled * share, fast_blocks, before) && !is_multiple(ghost_hit, share, factor);
 }

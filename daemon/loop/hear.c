@@ -282,14 +282,20 @@ static bool hardly_read(const struct engine *e)
 	return ops < e->c.tuning.governor.epoch_ops / 10 ? e->rests : reads * 50 <= ops;
 }
 
-static bool is_known(const struct engine *e, const struct shards_curve *c)
+static double sampled(const struct engine *e, const struct shards_curve *c)
 {
-	return c->all * shards_rate(&e->shards) >= (double)e->c.tuning.admit.min_accesses;
+	return c->all * shards_rate(&e->shards);
 }
 
-static bool is_uniform(const struct engine *e, double hit)
+static bool is_known(const struct engine *e, const struct shards_curve *c)
 {
-	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e), hit, e->fast_blocks, e->rests);
+	return sampled(e, c) >= (double)e->c.tuning.admit.min_accesses;
+}
+
+static bool is_uniform(const struct engine *e, const struct shards_curve *c, double hit)
+{
+	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, sampled(e, c), hear_mapped(e), hit, e->fast_blocks,
+			     e->rests);
 }
 
 bool hear_knows_reads(const struct engine *e)
@@ -307,8 +313,8 @@ bool hear_uniform(const struct engine *e)
 		return e->rests;
 	if (!reads && !hardly_read(e))
 		return false;
-	return (!reads || is_uniform(e, shards_hit_rate(s, e->fast_blocks))) &&
-	       (!writes || is_uniform(e, shards_touch_rate(s, e->fast_blocks)));
+	return (!reads || is_uniform(e, &s->access, shards_hit_rate(s, e->fast_blocks))) &&
+	       (!writes || is_uniform(e, &s->touch, shards_touch_rate(s, e->fast_blocks)));
 }
 
 bool hear_skewed(const struct engine *e)

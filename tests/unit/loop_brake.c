@@ -14,6 +14,7 @@ static uint64_t ticks_for_room(double slow_ns, double rate, double *base, uint64
 	s->delay = 1;
 	s->slow_ns = slow_ns;
 	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.admit.uniform = 0;		/* room is made all the same */
 	s->c.tuning.idle.boost = 1;
 	s->c.tuning.watermark.high = 0.5;
 	s->c.tuning.watermark.low = 0.1;
@@ -165,6 +166,7 @@ static double moved_with_idle(double idle, bool hotspot, double *hits)
 	double moved = 0;
 
 	s->c.tuning.governor.epoch_ops = 1000000000;
+	s->c.tuning.admit.uniform_hits = 1e12;	/* room is made, uniform or not, until twice as much was used as the tier holds */
 	for (int t = 0; t < 2; t++)
 		s->c.budget[t] = (struct budget_tunables){ .bytes_per_second = 4e6, .burst_seconds = 1, .in_flight = 16 };
 	for (uint64_t b = 0; s->v.fast_used < FAST; b++)

@@ -136,6 +136,30 @@ static void a_uniform_load_waits_for_idle_time(void **state)
 	}
 }
 
+/* As soon as its hits would stand out if it were another: a fast tier of 52,000 blocks need not have been filled twice for that. */
+static void a_uniform_load_is_known_before_an_lru_is_full(void **state)
+{
+	const uint64_t blocks = 512 * 1024, fast = 52 * 1024;
+	struct sim *s = sim_create(blocks, fast);
+
+	(void)state;
+	sim_open(s);
+	uniform_load(s, 30000, 0.5);
+	assert_true(s->e.rests);
+	sim_hotspot(s, 30000, blocks / 20, 0.95, 0.5);
+	assert_false(s->e.rests);
+	sim_remove(s);
+
+	/* Three accesses of five to three blocks of ten: half as many hits again as by chance. */
+	s = sim_create(blocks, fast);
+	sim_open(s);
+	for (int turn = 0; turn < 10; turn++) {
+		sim_hotspot(s, 6000, blocks * 3 / 10, 0.6, 0.5);
+		assert_false(s->e.rests);
+	}
+	sim_remove(s);
+}
+
 /* While a uniform load lasts a sample of the slow reads will do, too; they are counted for what they stand for. */
 static void a_uniform_load_needs_no_slow_read_told(void **state)
 {
@@ -232,6 +256,7 @@ int main(void)
 		cmocka_unit_test(regret_keeps_the_janitor_out),
 		cmocka_unit_test(all_hot_stops_moves),
 		cmocka_unit_test(a_uniform_load_waits_for_idle_time),
+		cmocka_unit_test(a_uniform_load_is_known_before_an_lru_is_full),
 		cmocka_unit_test(a_uniform_load_needs_no_slow_read_told),
 		cmocka_unit_test(regret_counts_reads_that_are_not_told),
 		cmocka_unit_test(reads_that_are_not_heard_are_no_uniform_load),
