@@ -91,22 +91,40 @@ bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t ma
 }
 
 /*
- * As soon as so many hits would have been seen that another load's would stand out; or after two passes over the fast
- * tier, which show as many as there will be where it is small.  What is aged meanwhile has half of it left.
+ * Hits that a uniform load would have shown: what is seen is off by their root. Where blocks are left out of the sample, what
+ * stands in for these (shards.h) is off by the root of all that was sampled, whatever the share of the hits: then it is so
+ * many hits as would be off by as much.
  */
-static bool is_told(const struct admit_tunables *t, uint64_t accesses, double hits, uint64_t fast_blocks, bool before)
+static double hits_told(struct admit_sample of, double share)
 {
-	return accesses >= t->min_accesses &&
-	       (accesses >= 2 * fast_blocks || hits >= (before ? t->uniform_hits / 2 : t->uniform_hits));
+	return of.all ? of.sampled * share : of.sampled * share * share;
 }
 
-bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, double sampled, uint64_t mapped_blocks,
+/*
+ * As soon as so many hits would have been seen that another load's would stand out; or after two passes over the fast
+ * tier, which show as many as there will be where it is small.
+ */
+static bool is_told(const struct admit_tunables *t, uint64_t accesses, double hits, uint64_t fast_blocks)
+{
+	return accesses >= t->min_accesses && (accesses >= 2 * fast_blocks || hits >= t->uniform_hits);
+}
+
+/* Of a load that has been called uniform: half way to skew, or half of that once the noise is half of what it may be. */
+static double end_of_uniform(const struct admit_tunables *t, double hits)
+{
+	return t->uniform + (t->skew - t->uniform) / (hits >= 4 * t->uniform_hits ? 4 : 2);
+}
+
+bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, struct admit_sample of, uint64_t mapped_blocks,
 		   double ghost_hit, uint64_t fast_blocks, bool before)
 {
-	double factor = before ? (t->uniform + t->skew) / 2 : t->uniform, share;
+	double share, hits;
 
 	if (fast_blocks >= mapped_blocks || t->uniform <= 0)
 		return false;
 	share = hits_without_skew(accesses, mapped_blocks, fast_blocks);
-	return is_told(t, accesses, sampled * share, fast_blocks, before) && !is_multiple(ghost_hit, share, factor);
+	hits = hits_told(of, share);
+	/* What has been told holds while the sample says less, having become one. */
+	return (before || is_told(t, accesses, hits, fast_blocks)) &&
+	       !is_multiple(ghost_hit, share, before ? end_of_uniform(t, hits) : t->uniform);
 }

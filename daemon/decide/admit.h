@@ -39,10 +39,15 @@ bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t ma
 
 /*
  * Whether no placement is better than another: an LRU of this size would have no more than `uniform` times the hits of
- * a random placement, nor noticeably fewer misses.  @sampled: how many of the accesses @ghost_hit was told from.
- * @before: it was so, and is until the load is clearly otherwise.
+ * a random placement, nor noticeably fewer misses.  @sampled: how many of the accesses @ghost_hit was told from, @all:
+ * none was left out.  @before: it was so, and is until the load is clearly otherwise.
  */
-bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, double sampled, uint64_t mapped_blocks,
+struct admit_sample {
+	double sampled;
+	bool all;
+};
+
+bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, struct admit_sample of, uint64_t mapped_blocks,
 		   double ghost_hit, uint64_t fast_blocks, bool before);
 
 /* u(x) above, without a math library; exact to 1e-9. */

@@ -294,8 +294,9 @@ static bool is_known(const struct engine *e, const struct shards_curve *c)
 
 static bool is_uniform(const struct engine *e, const struct shards_curve *c, double hit)
 {
-	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, sampled(e, c), hear_mapped(e), hit, e->fast_blocks,
-			     e->rests);
+	struct admit_sample of = { .sampled = sampled(e, c), .all = shards_rate(&e->shards) >= 1 };
+
+	return admit_uniform(&e->c.tuning.admit, e->stats.accesses, of, hear_mapped(e), hit, e->fast_blocks, e->rests);
 }
 
 bool hear_knows_reads(const struct engine *e)

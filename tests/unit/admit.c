@@ -77,30 +77,38 @@ static void skew_shows_in_hits_or_in_misses(void **state)
 /* 10 % fast: up to 12.5 % of hits are a uniform load's; what has been called one is until hits are 16.25 %. */
 static void a_uniform_load_is_known_after_two_passes(void **state)
 {
+	const struct admit_sample few = { 0 };
 	struct admit_tunables t;
 
 	(void)state;
 	tunable_defaults(&admit_tunable_table, &t);
-	assert_true(admit_uniform(&t, 100000000, 0, 1000000, 0.124, 100000, false));
-	assert_false(admit_uniform(&t, 100000000, 0, 1000000, 0.126, 100000, false));
-	assert_true(admit_uniform(&t, 100000000, 0, 1000000, 0.16, 100000, true));
-	assert_false(admit_uniform(&t, 100000000, 0, 1000000, 0.165, 100000, true));
+	assert_true(admit_uniform(&t, 100000000, few, 1000000, 0.124, 100000, false));
+	assert_false(admit_uniform(&t, 100000000, few, 1000000, 0.126, 100000, false));
+	assert_true(admit_uniform(&t, 100000000, few, 1000000, 0.16, 100000, true));
+	assert_false(admit_uniform(&t, 100000000, few, 1000000, 0.165, 100000, true));
 	/* A stream has no hits at all. */
-	assert_true(admit_uniform(&t, 100000000, 0, 1000000, 0, 100000, false));
-	assert_false(admit_uniform(&t, 199999, 0, 1000000, 0.1, 100000, false));
+	assert_true(admit_uniform(&t, 100000000, few, 1000000, 0, 100000, false));
+	assert_false(admit_uniform(&t, 199999, few, 1000000, 0.1, 100000, false));
 	/* Half of it is fast: 60 % of hits are 1.25 times as few misses. */
-	assert_true(admit_uniform(&t, 100000000, 0, 1000000, 0.59, 500000, false));
-	assert_false(admit_uniform(&t, 100000000, 0, 1000000, 0.61, 500000, false));
-	assert_false(admit_uniform(&t, 100000000, 0, 1000000, 0.1, 1000000, false));
+	assert_true(admit_uniform(&t, 100000000, few, 1000000, 0.59, 500000, false));
+	assert_false(admit_uniform(&t, 100000000, few, 1000000, 0.61, 500000, false));
+	assert_false(admit_uniform(&t, 100000000, few, 1000000, 0.1, 1000000, false));
 	t.uniform = 0;
-	assert_false(admit_uniform(&t, 100000000, 0, 1000000, 0.1, 100000, false));
+	assert_false(admit_uniform(&t, 100000000, few, 1000000, 0.1, 100000, false));
 	t.uniform = 1.5;
-	assert_true(admit_uniform(&t, 100000000, 0, 1000000, 0.149, 100000, false));
+	assert_true(admit_uniform(&t, 100000000, few, 1000000, 0.149, 100000, false));
+}
+
+static bool told(const struct admit_tunables *t, double sampled, bool all, double hit, bool before)
+{
+	const struct admit_sample of = { .sampled = sampled, .all = all };
+
+	return admit_uniform(t, 40000, of, 1000000, hit, 100000, before);
 }
 
 /*
  * Of 40,000 accesses to a million blocks 2 % meet one seen before, if the load is uniform: of 4,000 that were sampled 79.
- * Those are enough to tell 1.25 times as many from; 59 of 3,000 are enough for what has been called uniform already.
+ * Those are enough to tell 1.25 times as many from; 59 of 3,000 are not.
  */
 static void a_uniform_load_is_known_by_the_hits_it_would_have(void **state)
 {
@@ -109,17 +117,24 @@ static void a_uniform_load_is_known_by_the_hits_it_would_have(void **state)
 	(void)state;
 	tunable_defaults(&admit_tunable_table, &t);
 	assert_near(admit_uniform_reuse(0.04), 0.0197, 1e-4);
-	assert_true(admit_uniform(&t, 40000, 4000, 1000000, 0.0245, 100000, false));
-	assert_false(admit_uniform(&t, 40000, 4000, 1000000, 0.0248, 100000, false));
-	assert_true(admit_uniform(&t, 40000, 4000, 1000000, 0, 100000, false));
-	assert_false(admit_uniform(&t, 40000, 3000, 1000000, 0.0197, 100000, false));
-	assert_true(admit_uniform(&t, 40000, 3000, 1000000, 0.0318, 100000, true));
-	assert_false(admit_uniform(&t, 40000, 3000, 1000000, 0.0322, 100000, true));
-	assert_false(admit_uniform(&t, 40000, 1600, 1000000, 0.0197, 100000, true));
+	assert_true(told(&t, 4000, true, 0.0245, false));
+	assert_false(told(&t, 4000, true, 0.0248, false));
+	assert_true(told(&t, 4000, true, 0, false));
+	assert_false(told(&t, 3000, true, 0.0197, false));
+	assert_true(told(&t, 3000, true, 0.0318, true));
+	assert_false(told(&t, 3000, true, 0.0322, true));
+	assert_true(told(&t, 1600, true, 0.0197, true));	/* known before */
+	/* 259 hits are twice as exact. */
+	assert_true(told(&t, 13100, true, 0.0282, true));
+	assert_false(told(&t, 13100, true, 0.0286, true));
+	/* Of a sample of blocks the hits are known to a 128th of all accesses: not of 2 %, but of 10 %. */
+	assert_false(told(&t, 16384, false, 0.0197, false));
+	assert_true(told(&t, 16384, false, 0.0197, true));
+	assert_true(told(&t, 165000, false, 0.0197, false));
 	t.uniform_hits = 59;
-	assert_true(admit_uniform(&t, 40000, 3000, 1000000, 0.0197, 100000, false));
+	assert_true(told(&t, 3000, true, 0.0197, false));
 	t.min_accesses = 40001;
-	assert_false(admit_uniform(&t, 40000, 3000, 1000000, 0.0197, 100000, false));
+	assert_false(told(&t, 3000, true, 0.0197, false));
 }
 
 static void each_tunable_changes_the_outcome(void **state)
