@@ -37,16 +37,17 @@ extern const struct tunable_table admit_tunable_table;
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
 		  double ghost_hit, uint64_t fast_blocks);
 
-/*
- * Whether no placement is better than another: an LRU of this size would have no more than `uniform` times the hits of
- * a random placement, nor noticeably fewer misses.  @sampled: how many of the accesses @ghost_hit was told from, @all:
- * none was left out.  @before: it was so, and is until the load is clearly otherwise.
- */
+/* What a hit rate was told from: so many accesses; all there were, or those to a sample of blocks. */
 struct admit_sample {
 	double sampled;
 	bool all;
 };
 
+/*
+ * Whether no placement is better than another: an LRU of this size would have no more than `uniform` times the hits of
+ * a random placement, nor noticeably fewer misses.  @of: what @ghost_hit was told from.  @before: it was so, and
+ * is until the load is clearly otherwise.
+ */
 bool admit_uniform(const struct admit_tunables *t, uint64_t accesses, struct admit_sample of, uint64_t mapped_blocks,
 		   double ghost_hit, uint64_t fast_blocks, bool before);
 
