@@ -268,9 +268,14 @@ static bool usable(const struct metadata *meta)
 	return meta->dev && !meta->lazy && meta->super && !meta->stale;
 }
 
+/* Of two that can be used the newer one: what is read is there. */
 static bool primary_first(const struct repair *rp)
 {
-	return usable(&rp->vol.primary) || !usable(&rp->vol.mirror);
+	const struct metadata *primary = &rp->vol.primary, *mirror = &rp->vol.mirror;
+
+	if (usable(primary) && usable(mirror))
+		return primary->super->generation >= mirror->super->generation;
+	return usable(primary) || !usable(mirror);
 }
 
 /*

@@ -160,6 +160,10 @@ volume sync
 spoil 0
 spoil 1
 two slow fast 0
+# so does one whose newest is bad: if the good one were out of date by the labels, nothing would be left of what is only there
+volume sync
+spoil "$(sed -n 's/^superblock //p' where)"
+two slow fast 0
 # of a label whose second copy is bad that one is written first: the good one may be torn
 volume sync
 flip slow 4396
