@@ -179,3 +179,9 @@ finds "fast: journal record [0-9]+: discards regions 0-1048575, the volume has [
 image "--after 60" "${sync[@]}"
 "$TERRACE_TREE/build/scribble" ahead fast
 finds "slow: its superblock of checkpoint [0-9]+ is another one than that on fast" fast slow
+
+# a superblock that says it is the newer one, but comes from before the other: somebody has changed its number
+image "--clean --before 60" --tier nvme:atomic=fast --tier hdd:atomic=slow --mirror none
+"$ctl" dump --all fast slow | sed '/^superblock/s/ generation=2 / generation=4 /' > dumped
+"$ctl" restore --force dumped fast slow > /dev/null
+finds "fast: superblock copy 0: is the newer one, but its pages hold records up to 0, those of the older up to [1-9][0-9]*" fast slow
