@@ -244,11 +244,12 @@ static void resolve_indexes(struct rebuild *rb)
 		for (u32 k = 0; region && k < region->nr_packs; k++) {
 			struct tr_pack *ref = &region->pack[k].ref;
 			u64 place = ref->index_place;
-			bool taken = false;
+			bool taken = place == TR_NO_PLACE || rb_pack_state(region, k + 1) == RB_LOST;
 
-			for (u32 i = 0; place != TR_NO_PLACE && i < ref->index_blocks; i++)
-				taken |= rb_used(rb, tr_place_tier(place), tr_place_index(place) + i);
-			if (place == TR_NO_PLACE || taken || rb_pack_state(region, k + 1) == RB_LOST) {
+			/* whether that of a lost one exists nobody has asked */
+			for (u32 i = 0; !taken && i < ref->index_blocks; i++)
+				taken = rb_used(rb, tr_place_tier(place), tr_place_index(place) + i);
+			if (taken) {
 				rb_pack_forget_index(ref);
 				continue;
 			}
