@@ -6,19 +6,21 @@
 # system_settle NAME	ends what it keeps dirty: everything on the slow drive
 # system_down NAME
 # system_settings NAME	one line: how it is tuned
+# system_lacks NAME	why it cannot be had here, or nothing
 #
 #	fast slow		the volume on one drive
 #	ideal			the best static placement of $IDEAL (see tools/ideal.c)
 #	cache-32 -64 -256	dm-cache, smq, blocks of so many KiB
 #	writecache bcache	dm-writecache; bcache
+#	vdo bcachefs		dm-vdo over cache-64, and bcachefs: both compress; of kernel 6.12 alone, see packed.bash
 #	terrace			with terraced
 #	janitor			Terrace, the kernel alone
 #	frozen			Terrace, and nothing moves: what finds no room on the fast drive stays below
 #
 # FAST, SLOW: presets of the drive model, with FAST_OPTS, SLOW_OPTS. All systems have
 # $FAST_MB of the fast drive, whatever they keep on it, and the first $VOLUME_MB of
-# a slow one of $SLOW_MB; with MID Terrace has a tier between (Terrace, which appends, uses all of that). Only Terrace's volume is filled:
-# to the others it is all the same, as the model takes as long to read what was never written.
+# a slow one of $SLOW_MB; with MID Terrace has a tier between (Terrace and bcachefs, which append, and dm-vdo use all of that). Terrace's
+# volume and those that compress are filled: to the others it is all the same, as the model takes as long to read what was never written.
 #
 # shellcheck shell=bash disable=SC2034
 
@@ -270,7 +272,12 @@ terrace_down() { vol_down; }
 
 # ---- by name ----
 
+. "$TERRACE_TREE/tests/bench/packed.bash"
+
 system_up() {
+	local lacks
+	lacks=$(system_lacks "$1")
+	[ -z "$lacks" ] || die "$1 is not available here: $lacks"
 	case $1 in
 	cache-*)	cache_up "${1#cache-}" ;;
 	*)		"$1_up" ;;
@@ -304,6 +311,7 @@ system_settings() {
 	writecache)	echo "dm-writecache of kind s, blocks of 4096, watermarks as they are" ;;
 	bcache)		echo "bcache, writeback, block 4k, bucket $(bcache_bucket)k, sequential_cutoff and both congested_*_threshold_us 0" ;;
 	terrace)	echo "terraced, sense=bpf ${CONF_LINES:+; $CONF_LINES}${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
+	vdo|bcachefs)	packed_settings "$1" ;;
 	janitor|frozen)	echo "no daemon ${VOL_OPTIONS:+; $VOL_OPTIONS}" ;;
 	esac
 }

@@ -132,7 +132,7 @@ run_system() {
 }
 
 tier_table() {
-	local s
+	local s lacks
 	LOAD=$1
 	IDEAL=$(sed -n 's/^random_distribution=//p' "/dev/shm/jobs/tier-$LOAD.fio")
 	GOT=()
@@ -141,6 +141,8 @@ tier_table() {
 	echo "# $LOAD: $FAST_MB MiB before $VOLUME_MB MiB, depth $DEPTH; warmed up by $PASSES passes of $PASS_IOS accesses, seeds $((SEED + 1)) to $((SEED + PASSES)); measured: $IOS, seed $((SEED - 1))"
 	for s in $SYSTEMS; do
 		[ "$s" != ideal ] || [[ $IDEAL = z* ]] || continue
+		lacks=$(system_lacks "$s")
+		[ -z "$lacks" ] || { printf '%-18s %-12s not available here: %s\n' "$LOAD" "$s" "$lacks"; continue; }
 		run_system "$s"
 		printf '%-18s %-12s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo  written, MiB: user %6s fast %6s slow %6s, amplified %5s o/oo\n' "$LOAD" "$s" \
 			"${GOT[$s-iops]}" "${GOT[$s-p99]}" "${GOT[$s-p999]}" "${GOT[$s-slow_reads]}" "${GOT[$s-user]}" "${GOT[$s-fast]}" "${GOT[$s-slow]}" "${GOT[$s-wa]:--}"
