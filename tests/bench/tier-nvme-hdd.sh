@@ -12,13 +12,8 @@ FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd-simple}
 LOADS=${LOADS:-zipf-read hotspot-read zipf-mixed hotspot-mixed}
 . "$TERRACE_TREE/tests/bench/tier.bash"
 
-# beside_ideal LOAD, beside_peers LOAD: where both sides were measured
+# beside_ideal LOAD: where both sides were measured
 beside_ideal() { [ -z "$(got ideal iops)" ] || bar "$1: terrace, of the best static placement" $(($(got terrace iops) * 1000 / $(got ideal iops))) o/oo -950; }
-beside_peers() {
-	[ "$(best_peer)" = 0 ] || of_peers "$1: terrace, of the best of the peers" $(($(got terrace iops) * 1000 / $(best_peer))) -2000
-	[ -z "$(least_written)" ] || of_peers "$1: written to the slow drive, of the least of the peers" \
-		$(($(got terrace slow) * 1000 / ($(least_written) + 1))) 500
-}
 
 for load in ${LOADS//,/ }; do
 	tier_table "$load"

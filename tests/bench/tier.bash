@@ -8,6 +8,7 @@
 #			rows are those of the table $TABLE, or LOAD
 # got SYSTEM WORD		what the last table had: $WORDS; "" if it was not measured
 # best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
+# beside_peers LOAD	the bars of a load that also writes: twice the best of them, half of the least written
 # of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
 # PROFILE=yes, in a machine with the plugin (scripts/vm --plugin build/bench/profile.so), counts what the measured part consists of:
@@ -24,7 +25,7 @@
 . "$TERRACE_TREE/tests/bench/bars.bash"
 . "$TERRACE_TREE/tests/bench/systems.bash"
 
-PEERS="cache-32 cache-64 cache-256 writecache bcache"
+PEERS=${PEERS:-cache-32 cache-64 cache-256 writecache bcache}
 SYSTEMS=${SYSTEMS:-fast slow ideal $PEERS janitor terrace}
 SYSTEMS=${SYSTEMS//,/ }
 PASSES=${PASSES:-10}
@@ -192,4 +193,11 @@ least_written() {
 		[ "$least" ] && [ "${GOT[$s-slow]}" -ge "$least" ] || least=${GOT[$s-slow]}
 	done
 	echo "$least"
+}
+
+# where both sides were measured
+beside_peers() {
+	[ "$(best_peer)" = 0 ] || of_peers "$1: terrace, of the best of the peers" $(($(got terrace iops) * 1000 / $(best_peer))) -2000
+	[ -z "$(least_written)" ] || of_peers "$1: written to the slow drive, of the least of the peers" \
+		$(($(got terrace slow) * 1000 / ($(least_written) + 1))) 500
 }
