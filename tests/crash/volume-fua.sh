@@ -120,16 +120,9 @@ unflushing() {
 # Writes what does not compress until all room is taken, and waits there.
 filling() { while cat /dev/shm/data; do :; done | dd of="$VOL" bs=1M seek=$FILL count=350 iflag=fullblock oflag=direct status=none; }
 fill() {
-	local same now last=-1
 	start filling 2> /dev/shm/filled
 	filler=$JOB
-	for ((same = 0; same < 3; )); do
-		now=$(vol_get new)
-		if [ "$now" = "$last" ]; then same=$((same + 1)); else same=0; fi
-		last=$now
-		sleep 1
-		kill -0 "$filler" 2> /dev/null || die "the volume does not get full: $(cat /dev/shm/filled)"
-	done
+	vol_waits "$filler" 3 "the volume does not get full" /dev/shm/filled
 }
 
 # FUA alone to 16 blocks that wait for room, in one turn of two the second half of them only: the first goes to mappings that no

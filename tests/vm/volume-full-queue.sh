@@ -15,18 +15,7 @@ dd if=/dev/urandom of=/dev/shm/data bs=1M count=16 status=none
 # 56 MiB of slots and one shelf of three are for writers: 208 MiB do not fit
 for ((i = 0; i < 13; i++)); do cat /dev/shm/data; done | dd of="$VOL" bs=1M iflag=fullblock oflag=direct count=208 2> /dev/shm/dd &
 writer=$!
-# stands_still SECONDS: until nothing was written for so long
-stands_still() {
-	local same now
-	last=-1
-	for ((same = 0; same < $1; )); do
-		now=$(vol_get new)
-		if [ "$now" = "$last" ]; then same=$((same + 1)); else same=0; fi
-		last=$now
-		sleep 1
-		kill -0 $writer 2> /dev/null || die "208 MiB went into 120: $(cat /dev/shm/dd)"
-	done
-}
+stands_still() { vol_waits $writer "$1" "208 MiB went into 120" /dev/shm/dd; }
 stands_still 20
 check_eq "mode while waiting" "$(vol_get mode)" write
 cmp -n $((16 << 20)) /dev/shm/data "$VOL"		# reads go on
@@ -35,7 +24,7 @@ cmp -n $((16 << 20)) /dev/shm/data "$VOL"		# reads go on
 for at in 16 20; do
 	blkdiscard -o $((at << 20)) -l $((4 << 20)) "$VOL"
 	for ((tries = 0; ; tries++)); do
-		[ "$(vol_get new)" = "$last" ] || break
+		[ "$(vol_get new)" = "$WRITTEN" ] || break
 		[ $tries -lt 10 ] || die "two seconds after a discard who waited for room has not got it"
 		sleep 0.2
 	done
@@ -70,7 +59,7 @@ for table in "" same; do
 	[ ! "$table" ] || dmsetup load vol --table "$(vol_table stream_kb=0 queue_if_full=1 commit_ms=60000)"
 	dmsetup resume --noudevsync --noudevrules vol
 	waiting "resumed"
-	check_eq "written after the resume" "$(vol_get new)" "$last"
+	check_eq "written after the resume" "$(vol_get new)" "$WRITTEN"
 	cmp -n $((16 << 20)) /dev/shm/data "$VOL"
 done
 check_eq "mode after two suspends" "$(vol_get mode)" write

@@ -90,14 +90,7 @@ format 16T
 vol_up stream_kb=0 queue_if_full=1
 start blocks write 0 2000
 writer=$JOB
-last=-1
-for ((same = 0; same < 4; )); do	# until it stands still
-	now=$(vol_get new)
-	if [ "$now" = "$last" ]; then same=$((same + 1)); else same=0; fi
-	last=$now
-	sleep 1
-	kill -0 "$writer" 2> /dev/null || die "2000 regions went into $((4 * RAW)), or the writer was refused"
-done
+vol_waits "$writer" 4 "2000 regions went into $((4 * RAW)), or the writer was refused"
 check_eq "mode while waiting" "$(vol_get mode)" write
 generation=$(vol_get generation)
 sleep 5
@@ -111,7 +104,7 @@ kill -0 "$writer" 2> /dev/null || die "the writer ended with a noflush suspend"
 blkdiscard -o $((8 << 30)) -l $((1000 << 30)) "$VOL"
 for ((i = 0; ; i++)); do
 	now=$(vol_get new)
-	[ "$now" -le $((last + 20)) ] || break
+	[ "$now" -le $((WRITTEN + 20)) ] || break
 	[ $i -lt 60 ] || die "a discard made room, and the writer waits on: $(vol_status)"
 	sleep 0.5
 done

@@ -17,6 +17,7 @@
 # vol_get WORD				print a value of the status line
 # vol_tier N WORD			... of what it says of one tier
 # vol_message WORD...			dmsetup message
+# vol_waits JOB SECONDS WHAT [FILE]	until so long nothing new was written ($WRITTEN: blocks until then); dies of WHAT, with what FILE says, if the job ends
 # terracectl ARG..., oracle ARG...	the programs, from RAM
 # oracle_new [SEED]			a new ledger of the volume, which must hold zeros
 # oracle_run, oracle_clean, oracle_crash ARG...	run; verify after a clean stop, after a crash
@@ -177,6 +178,17 @@ vol_tier() {
 	die "status has no word $2 of tier $1: $said"
 }
 vol_message() { dmsetup message vol 0 "$*"; }
+vol_waits() {
+	local same now
+	WRITTEN=
+	for ((same = 0; same < $2; )); do
+		now=$(vol_get new)
+		if [ "$now" = "$WRITTEN" ]; then same=$((same + 1)); else same=0; fi
+		WRITTEN=$now
+		sleep 1
+		kill -0 "$1" 2> /dev/null || die "$3${4:+: $(cat "$4")}"
+	done
+}
 
 # vol_map_pages DEVICE|FILE REGION: meta blocks' places on it that hold a page of that region, older ones included
 vol_map_pages() {
