@@ -294,6 +294,7 @@ demo: setup
 #: make bench         the performance figures, in virtual time, and the page of them
 bench: setup
 	$(Q)scripts/setup --bench
+	$(Q)$(MAKE) peers
 	$(Q)$(MAKE) all oracle bench-tools bench-pages drive-tools orders pack-bench ycsb
 	$(Q)tests/bench/run; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
 #: make bench-io      the figures of single I/Os, memory, opening, bandwidth, and the page of them
@@ -310,8 +311,13 @@ bench-policy bench-db: scripts = $(@:bench-%=%)
 bench-ablations: scripts = policy files moves
 bench-tier bench-policy bench-ablations bench-db: setup
 	$(Q)scripts/setup --bench
+	$(if $(filter bench-tier,$@),$(Q)$(MAKE) peers)
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools orders $(if $(filter bench-db,$@),ycsb) $(if $(filter bench-ablations,$@),bench-pages pack-bench)
 	$(Q)tests/bench/run $(scripts); missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
+#: make peers         the peers that only kernel 6.12 has, as far as they can be had, for make bench and bench-tier
+.PHONY: peers
+peers: setup
+	$(Q)scripts/setup --peers && $(MAKE) kmod drive KERNEL=6.12 || echo "peers: not all can be had; their rows will say so"
 #: make bench-page    Documentation/benchmarks/ (page and pictures) from build/bench
 bench-page:
 	$(Q)scripts/setup --bench
