@@ -50,7 +50,7 @@ second=$JOB
 waiting() {
 	sleep 1
 	kill -0 $writer 2> /dev/null || die "$1: the writer no longer waits: $(cat /dev/shm/dd)"
-	kill -0 "$second" 2> /dev/null || die "$1: the second writer no longer waits"
+	kill -0 "$second" 2> /dev/null || die "$1: the second writer no longer waits: $(vol_get new) new blocks, $WRITTEN before: $(vol_status)"
 }
 waiting "before a suspend"
 for table in "" same; do
