@@ -257,6 +257,7 @@ bool devices_as_before(void)
 	return true;
 }
 
+/* One at the other's place is not read by anybody. */
 u64 newest_generation(void)
 {
 	struct tr_super copy;
@@ -264,7 +265,8 @@ u64 newest_generation(void)
 
 	for (u32 i = 0; i < nr_images; i++)
 		for (u32 k = 0; places[i].meta_blocks && k < 2; k++)
-			if (!tr_super_decode(&copy, image[i].is + (places[i].meta_start + k) * TERRACE_BLOCK_BYTES) && copy.generation > newest)
+			if (!tr_super_decode(&copy, image[i].is + (places[i].meta_start + k) * TERRACE_BLOCK_BYTES) &&
+			    (copy.generation & 1) == k && copy.generation > newest)
 				newest = copy.generation;
 	return newest;
 }
