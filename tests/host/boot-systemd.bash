@@ -16,6 +16,9 @@ only_the_system() {
 		systemd-remount-fs.service systemd-binfmt.service systemd-sysusers.service systemd-random-seed.service; do
 		ln -sfn /dev/null "/etc/systemd/system/$unit"
 	done
+	# what is in /tmp would be removed: for minutes, and the tree may be there
+	mkdir -p /etc/tmpfiles.d
+	ln -sfn /dev/null /etc/tmpfiles.d/tmp.conf
 	echo 0123456789abcdef0123456789abcdef > /etc/machine-id
 	ln -sfn /lib/systemd/system/multi-user.target /etc/systemd/system/default.target
 }
