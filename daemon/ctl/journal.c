@@ -21,9 +21,10 @@ static u8 *block_at(const struct journal *journal, u64 i)
 
 /*
  * The block that did not continue the chain, if it is one of ours: the very
- * next one, but not whole (torn), or one of a later lap of the ring.
+ * next one, but not whole (torn), or one of a later lap of the ring. With a number
+ * of another place it is none that was ever written here.
  */
-static void judge_end(struct journal *journal, const u8 *block, const u8 *uuid)
+static void judge_end(struct journal *journal, const u8 *block, const struct tr_super *super)
 {
 	const struct terrace_journal_disk *disk = (const void *)block;
 	u32 crc = tr_block_crc(block, sizeof(*disk), offsetof(struct terrace_journal_disk, crc));
@@ -31,10 +32,10 @@ static void judge_end(struct journal *journal, const u8 *block, const u8 *uuid)
 	bool whole = __le32_to_cpu(disk->crc) == crc;
 
 	if (__le32_to_cpu(disk->magic) != TERRACE_JOURNAL_MAGIC ||
-	    memcmp(disk->volume_uuid, uuid, TERRACE_UUID_BYTES))
+	    memcmp(disk->volume_uuid, super->volume_uuid, TERRACE_UUID_BYTES))
 		return;
 	journal->torn = !whole && seq == journal->end.block_seq;
-	if (whole && seq > journal->end.block_seq)
+	if (whole && seq > journal->end.block_seq && !((seq - journal->end.block_seq) % super->journal_blocks))
 		journal->error = -ESTALE;
 }
 
@@ -95,7 +96,7 @@ int journal_read(struct journal *journal, const struct metadata *meta)
 	}
 	journal->end = link;
 	if (r == -ENODATA)
-		judge_end(journal, block_at(journal, journal->nr_blocks), super->volume_uuid);
+		judge_end(journal, block_at(journal, journal->nr_blocks), super);
 	else
 		journal->error = r;
 	count_records(journal);
