@@ -54,12 +54,16 @@ static void check_torn(struct check *c, const struct metadata *meta)
 		note(&c->findings, place, "torn by a crash, or damaged; the other copy serves");
 }
 
-/* Records are numbered on from superblock to superblock: a newer one with fewer is not of what is there. */
-static void check_supers_go_on(struct check *c, const struct metadata *meta)
+/*
+ * Records are numbered on from superblock to superblock: a newer one with fewer is not of what is there.
+ * A copy that the volume does without may be as it likes.
+ */
+static void check_supers_go_on(struct check *c)
 {
+	const struct metadata *meta = c->vol.meta;
 	const struct tr_super *older;
 
-	if (!meta->dev || !meta->super || meta->state[0] || meta->state[1])
+	if (meta->state[0] || meta->state[1])
 		return;
 	older = &meta->copy[meta->super == &meta->copy[0]];
 	if (older->tail_record_seq > meta->super->tail_record_seq)
@@ -145,8 +149,7 @@ void check_journal(struct check *c)
 	check_journal_start(c);
 	c->clean = c->vol.super->flags & TERRACE_SUPER_CLEAN && !c->journal.nr_blocks &&
 		   !c->journal.torn;
-	check_supers_go_on(c, &c->vol.primary);
-	check_supers_go_on(c, &c->vol.mirror);
+	check_supers_go_on(c);
 	check_torn(c, &c->vol.primary);
 	check_torn(c, &c->vol.mirror);
 	c->virtual_blocks = c->journal.virtual_blocks;
