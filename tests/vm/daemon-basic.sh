@@ -140,8 +140,15 @@ for ((k = 0; k < 32; k++)); do
 done
 vol_message set stream_kb=0
 until_ "scattered regions are gathered" at_least gathered_regions $((gathered + 2))
-all_in_one() { [[ $(from_ram orders /dev/terrace/vol show 20) == *packs=1* && $(from_ram orders /dev/terrace/vol show 21) == *packs=1* ]]; }
-until_ "in a pack each" all_in_one
+# nothing loose on the disk, in a pack each; what the fast tier has of it may have gone down in one of its own
+gathered_in() {
+	local -A has
+	local word
+	for word in $(from_ram orders /dev/terrace/vol show "$1"); do has[${word%=*}]=${word#*=}; done
+	[ "${has[present]}" = "${has[fast]}" ] && [ $((has[fast] + has[packed])) -ge 1024 ] && [ "${has[packs]}" -le 2 ]
+}
+until_ "region 20 is in packs" gathered_in 20
+until_ "region 21 is in packs" gathered_in 21
 cmp /dev/shm/noise <(dd if="$VOL" bs=1M skip=80 count=8 iflag=direct status=none) || die "gathered data differ"
 pass "what lay scattered over a disk was gathered"
 
