@@ -47,6 +47,7 @@ struct tr_journal {
 	u32 frees_pending;		/* blocks whose frees are not yet done */
 	s64 reserved;			/* credits given out and not used */
 	u64 next_record;		/* number the next record gets */
+	u64 first_record;		/* … the first one of this activation got */
 	u64 durable_record;		/* every record up to this one is durable; READ_ONCE */
 	u64 applied_record;		/* … and in the chunks' committed bitmaps; apply_mutex */
 	u64 freed_record;		/* … and what it freed is free; only of blocks with frees */

@@ -259,6 +259,10 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 	 * the delta, or it would move the tail past both.
 	 */
 	tr_recover_drop_delta(tr, number, build.delta);
+	/* Pairs with refresh(): the region is in the table before it is asked whether there are summaries, and
+	 * whether its own is STALE; there that is said before the table is looked at. Else both could miss.
+	 */
+	smp_mb();
 	if (unlikely(READ_ONCE(tr->summary)))
 		tr_summary_loaded(tr, number, lost || build.delta || *credits < had);
 	return 0;

@@ -315,6 +315,7 @@ static void start_activation(struct terrace *tr)
 	j->durable = j->link;
 	j->tail_block = tr->super.tail_block_seq;
 	j->next_record = j->link.record_seq;
+	j->first_record = j->next_record;
 	j->durable_record = j->link.record_seq - 1;
 	j->applied_record = j->durable_record;
 	do {

@@ -5,18 +5,21 @@
  * The array is made by the first mmap() and lasts as long as the volume; it
  * counts as memory of the map. Whoever changes a region only sets its bit; a
  * worker counts anew what is marked, ten times a second at most, and an order
- * does so for its region before its result is there. What is evicted has not
- * changed, so it needs nothing; what is loaded, only if it has never been counted, or is not
- * as its page had it.
+ * does so for its region before its result is there. What has been evicted and bears no mark
+ * has been counted since it changed. What is gone before it was counted gets STALE: of it, `fast` is
+ * known from its page, the rest as it was counted last. What is loaded needs to be counted only if it
+ * is STALE, or not as its page had it.
+ *
+ * A mark is taken in the section of the mutex in which its region is looked at: a
+ * count that another one has made there is then not taken for older than the mark.
  *
  * Under writes all over the volume every region is marked all the time. So the worker makes way for
- * whoever wants its CPU, and rests in proportion to what it took. What hardly can have changed anything,
- * as an overwrite on shelves, is looked at every few seconds.
+ * whoever wants its CPU, and rests in proportion to what it took, for DELAY_MOST_MS at most. What hardly can
+ * have changed anything, as an overwrite on shelves, is counted by another one, every LATER_MS.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "control.h"
 #include "packs.h"
 #include "sense.h"
 
@@ -124,28 +127,63 @@ static struct tr_region *find_pinned(struct terrace *tr, u64 number)
 	return region;
 }
 
-static void refresh(struct tr_summary *summary, u64 number)
+/* Of a region that is not loaded. @s: as it was counted last. */
+static void look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
+{
+	struct tr_entry page;
+	int err;
+	u8 age;
+
+	/* Who loads a region waits for pages_mutex, too. */
+	tr_work_normally();
+	err = tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &page);
+	tr_work_gently(tr);
+	if (err) {
+		*s = (struct terrace_summary){ .age = 255 };	/* no page: nothing there */
+		return;
+	}
+	s->flags |= TERRACE_SUMMARY_STALE;
+	s->fast = page.count;
+	/*
+	 * It may have been read since its page was written. Ages wrap, which the janitor accepts as well. Another
+	 * activation's tick tells which of two is older, if nothing else is known.
+	 */
+	age = READ_ONCE(tr->tick) - page.age;
+	if (s->age == 255 || (page.seq >= tr->journal.first_record && age < s->age))
+		s->age = age;
+}
+
+/* @may_read: directories. Else what is not loaded stays marked, and STALE until the worker has its turn. */
+static void refresh(struct tr_summary *summary, u64 number, bool may_read)
 {
 	struct terrace *tr = summary->tr;
-	struct tr_region *region = find_pinned(tr, number);
 	struct terrace_summary s = {}, *entry = &summary->entry[number];
 	u64 id[TERRACE_PACK_SLOTS], mask[TR_LEAF_WORDS];
-	struct tr_entry page;
+	struct tr_region *region;
+	bool changed;
 
 	lockdep_assert_held(&summary->mutex);
+	clear_bit(number, summary->later);	/* it is counted now, or evicted: then there is nothing to count */
+	/* Fully ordered: what changes from here on, or is loaded and not found, sets either again. */
+	changed = test_and_clear_bit(number, summary->changed);
+	region = find_pinned(tr, number);
+	if (!region && changed) {
+		WRITE_ONCE(entry->flags, entry->flags | TERRACE_SUMMARY_STALE);
+		/* Pairs with region_insert(): it is found here, or whoever loads it finds this, and marks it. */
+		smp_mb();
+		region = find_pinned(tr, number);
+	}
 	if (region) {
 		count(tr, region, &s, id);
 		tr_region_put(region);
 		count_garbage(tr, &s, id);
-	} else if (!(entry->flags & TERRACE_SUMMARY_STALE)) {
-		s = *entry;		/* as when it was evicted */
-		s.flags &= TERRACE_SUMMARY_LOST;
-	} else if (tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &page)) {
-		s.age = 255;		/* no page: nothing there */
 	} else {
-		s.flags = TERRACE_SUMMARY_STALE;
-		s.fast = page.count;
-		s.age = READ_ONCE(tr->tick) - page.age;
+		s = *entry;
+		s.flags &= TERRACE_SUMMARY_LOST | TERRACE_SUMMARY_STALE;
+		if (changed && may_read)
+			look_up(tr, number, &s);
+		else if (changed)
+			set_bit(number, summary->changed);
 	}
 	if (READ_ONCE(tr->ranges) &&
 	    tr_ranges_mask(tr, number, BIT(TERRACE_RANGE_PIN_FAST) | BIT(TERRACE_RANGE_PIN_SLOW), mask))
@@ -183,17 +221,20 @@ static void look_again(struct terrace *tr, struct tr_summary *summary)
 	queue_delayed_work(tr->meta_wq, &summary->work, msecs_to_jiffies(READ_ONCE(summary->delay_ms)));
 }
 
-static void refresh_changed(struct tr_summary *summary)
+static void look_later(struct terrace *tr, struct tr_summary *summary)
+{
+	queue_delayed_work(tr->meta_wq, &summary->later_work, msecs_to_jiffies(LATER_MS));
+}
+
+static void refresh_marked(struct tr_summary *summary, const unsigned long *marked)
 {
 	u64 i;
 
-	for_each_set_bit(i, summary->changed, summary->nr) {
+	for_each_set_bit(i, marked, summary->nr) {
 		if (READ_ONCE(summary->tr->stopping))
 			break;		/* tr_summary_tick() goes on after it */
-		clear_bit(i, summary->changed);
-		smp_mb__after_atomic();	/* what changes now sets it again */
 		mutex_lock(&summary->mutex);
-		refresh(summary, i);
+		refresh(summary, i, true);
 		mutex_unlock(&summary->mutex);
 		tr_give_way();
 	}
@@ -210,7 +251,7 @@ static void summary_fn(struct work_struct *work)
 		age_all(summary);
 		mutex_unlock(&summary->mutex);
 	}
-	refresh_changed(summary);
+	refresh_marked(summary, summary->changed);
 	tr_work_normally();
 	WRITE_ONCE(summary->delay_ms, clamp_t(s64, ktime_ms_delta(ktime_get(), begin) * REST, DELAY_MS, DELAY_MOST_MS));
 }
@@ -218,14 +259,10 @@ static void summary_fn(struct work_struct *work)
 static void later_fn(struct work_struct *work)
 {
 	struct tr_summary *summary = container_of(to_delayed_work(work), struct tr_summary, later_work);
-	u64 i;
 
-	for_each_set_bit(i, summary->later, summary->nr) {
-		clear_bit(i, summary->later);
-		smp_mb__after_atomic();	/* what changes now sets it again: not counted before that */
-		set_bit(i, summary->changed);
-	}
-	look_again(summary->tr, summary);
+	tr_work_gently(summary->tr);
+	refresh_marked(summary, summary->later);
+	tr_work_normally();
 }
 
 void tr_summary_touch(struct terrace *tr, u64 number)
@@ -249,7 +286,7 @@ void tr_summary_touch_later(struct terrace *tr, u64 number)
 	summary = READ_ONCE(tr->summary);
 	if (summary && number < summary->nr && !test_bit(number, summary->later)) {
 		set_bit(number, summary->later);
-		queue_delayed_work(tr->meta_wq, &summary->later_work, msecs_to_jiffies(LATER_MS));
+		look_later(tr, summary);
 	}
 	rcu_read_unlock();
 }
@@ -275,8 +312,10 @@ void tr_summary_now(struct terrace *tr, u64 number)
 	if (!summary || number >= summary->nr)
 		return;
 	mutex_lock(&summary->mutex);
-	refresh(summary, number);
+	refresh(summary, number, false);
 	mutex_unlock(&summary->mutex);
+	if (test_bit(number, summary->changed))
+		look_again(tr, summary);
 }
 
 void tr_summary_tick(struct terrace *tr)
@@ -288,6 +327,7 @@ void tr_summary_tick(struct terrace *tr)
 	if (summary) {
 		WRITE_ONCE(summary->tick, true);
 		look_again(tr, summary);
+		look_later(tr, summary);
 	}
 	rcu_read_unlock();
 }
@@ -324,7 +364,7 @@ static struct tr_summary *summary_new(struct terrace *tr, u64 nr)
 	INIT_DELAYED_WORK(&summary->work, summary_fn);
 	INIT_DELAYED_WORK(&summary->later_work, later_fn);
 	for (i = 0; i < nr; i++)
-		summary->entry[i].flags = TERRACE_SUMMARY_STALE;
+		summary->entry[i] = (struct terrace_summary){ .flags = TERRACE_SUMMARY_STALE, .age = 255 };
 	bitmap_fill(summary->changed, nr);
 	return summary;
 }

@@ -121,12 +121,14 @@
  *
  * SUMMARIES. mmap(PROT_READ) at TERRACE_MAP_SUMMARY gives one struct
  * terrace_summary per region, `regions` (HELLO) of them, `summary_bytes`
- * long. An order brings that of its region up to date before its result is
- * there; what writes change is counted anew within about 0.1 s, ages once a
- * tick (age_s). No locks: take a field as a good estimate that is right when
+ * long. An order brings that of its region up to date, or says STALE, before
+ * its result is there; what writes change is counted anew within about 0.1 s, ages
+ * once a tick (age_s). No locks: take a field as a good estimate that is right when
  * nothing moves. The array of a volume that has grown is mapped anew (the
- * event GROWN says so). A region not loaded since the array was first mapped
- * has flag STALE: only `fast` and `age` are known, from its page. `garbage`
+ * event GROWN says so). A region that is not loaded and was not counted since
+ * it last changed has flag STALE, for a moment also once it is loaded: `fast` is
+ * as its page says if that could be looked up, all else but `age` as it was
+ * counted last, so `dirty` may be more (0: it never was). `garbage`
  * and `overwritten` are 0 while a pack's index is not in memory. The array
  * counts under memory_mb, and mmap fails (ENOMEM) if it took more than half.
  *
@@ -332,7 +334,7 @@ struct terrace_consume {
 /* --- summaries and exact state ------------------------------------------- */
 
 /* summary flags */
-#define TERRACE_SUMMARY_STALE		(1u << 0) /* not loaded: as of its page */
+#define TERRACE_SUMMARY_STALE		(1u << 0) /* not counted since it changed */
 #define TERRACE_SUMMARY_MOVING		(1u << 1)
 #define TERRACE_SUMMARY_PINNED		(1u << 2)
 #define TERRACE_SUMMARY_LOST		(1u << 3) /* its map page is damaged */

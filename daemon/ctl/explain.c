@@ -172,9 +172,8 @@ static void tell_region(const struct story *s)
 		printf("  heat of the region, for the kernel: not used for %llu s or more\n",
 		       (unsigned long long)(255 * s->age_s));
 	else
-		printf("  heat of the region, for the kernel: last used within %llu s%s\n",
-		       (unsigned long long)((sum->age + 1) * s->age_s),
-		       sum->flags & TERRACE_SUMMARY_STALE ? ", as of its page" : "");
+		printf("  heat of the region, for the kernel: last used within %llu s\n",
+		       (unsigned long long)((sum->age + 1) * s->age_s));
 	if (sum->flags & TERRACE_SUMMARY_MOVING)
 		puts("  an order moves it right now");
 	if (sum->flags & TERRACE_SUMMARY_PINNED)

@@ -1,13 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is read into memory while memory is taken back, over and over: who had it read has it, and it is evicted no sooner.
-# vm: mode=functional memory=1G cpus=2 timeout=180 build=oracle,orders
+# What is read into memory while memory is taken back, over and over: who had it read has it, it is evicted no sooner, and what is said of it is true in the end.
+# vm: mode=functional memory=1G cpus=2 timeout=300 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
+. "$TERRACE_TREE/tests/vm/orders.bash"
 SECONDS_EACH=${SECONDS_EACH:-20}
 . "$TERRACE_TREE/tests/vm/at_once.bash"
 
+# What is said of each region once it is loaded, but for what depends on which indexes are in memory. Each that is STALE is waited for.
+summaries() {
+	vol_message checkpoint	# drops packs of which nothing lives
+	dd if="$VOL" of=/dev/null bs=1M iflag=direct status=none
+	sleep 6
+	# shellcheck disable=SC2046
+	ask summary $(seq 0 127) | sed 's/garbage=[0-9]* //'
+}
 discards() { awk '{ print $12 }' "/sys/block/$(basename "$(readlink -f /dev/ram/csd)")/stat"; }
 
 # A sweep of free homes has the bitmap of each of sixteen chunks read, and goes on with it.
@@ -33,6 +42,7 @@ mkram hdd 512
 VOL_DRIVES=(/dev/ram/fast /dev/ram/csd /dev/ram/hdd)
 vol_format --size 512M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "csd:atomic=${VOL_DRIVES[1]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[2]}"
 vol_up commit_ms=100
+ask summary 0 > /dev/null	# from here on there are summaries
 oracle_new
 orders_begin
 jobs=()
@@ -53,6 +63,13 @@ read -r rounds < /dev/shm/rounds
 cat /dev/shm/orders
 echo "$evictions evictions, $(< /dev/shm/evict_indexes) of packs' tables, $(< /dev/shm/checkpoint) checkpoints, $rounds rounds of orders, $step of the oracle"
 ((evictions >= 200 && rounds >= 2 && step >= 2)) || die "too few to meet"
+summaries > /dev/shm/summaries
+! grep "stale=1" /dev/shm/summaries || die "summaries of loaded regions are stale"
+vol_down
+vol_up
+ask summary 0 > /dev/null
+summaries > /dev/shm/anew
+diff /dev/shm/summaries /dev/shm/anew || die "summaries are not what they are when all is counted anew"
 vol_down
 vol_check
 pass "regions, bitmaps and tables in use over $evictions evictions"

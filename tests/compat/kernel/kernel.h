@@ -11,7 +11,8 @@
  * CPU would do is done in a function that is called at that place, or in one of the hooks.
  *
  * - Locks know whether they are held: taking one twice, or lockdep_assert_held() of one that
- *   is not, ends the test. kernel_unlocked, if set, runs after a spinlock was given up.
+ *   is not, ends the test. kernel_unlocked, if set, runs after a spinlock was given up,
+ *   kernel_locks before a mutex is taken: who had it until then.
  * - Work is queued and does not run, until kernel_work_run(). A queue is an object that
  *   can be freed: whoever queues something there afterwards is found by ASan.
  * - Nobody can sleep: waiting for what is not so calls kernel_waits, once, which has to make it so.
@@ -109,7 +110,10 @@ typedef struct { s64 counter; } atomic64_t;
 #define smp_load_acquire(at)		(*(at))
 #define smp_store_release(at, value)	(*(at) = (value))
 #define smp_mb__after_atomic()		((void)0)
+#define smp_mb()			((void)0)
 #define set_bit				__set_bit
+#define clear_bit			__clear_bit
+#define test_and_clear_bit		__test_and_clear_bit
 #define this_cpu_inc(v)			((v)++)
 #define this_cpu_inc_return(v)		(++(v))
 #define this_cpu_read(v)		(v)
@@ -208,6 +212,7 @@ struct mutex { bool held; };
 typedef struct { unsigned int sequence; } seqcount_t;
 
 static void (*kernel_unlocked)(spinlock_t *lock);
+static void (*kernel_locks)(struct mutex *mutex);
 
 static inline void kernel_take(bool *held)
 {
@@ -232,13 +237,19 @@ static inline void spin_unlock(spinlock_t *lock)
 		kernel_unlocked(lock);
 }
 
+static inline void mutex_lock(struct mutex *mutex)
+{
+	if (kernel_locks)
+		kernel_locks(mutex);
+	kernel_take(&mutex->held);
+}
+
 #define spin_lock_init(lock)			((lock)->held = false)
 #define spin_lock_irq				spin_lock
 #define spin_unlock_irq				spin_unlock
 #define spin_lock_irqsave(lock, flags)		((flags) = 0, spin_lock(lock))
 #define spin_unlock_irqrestore(lock, flags)	((void)(flags), spin_unlock(lock))
 #define mutex_init(mutex)			((mutex)->held = false)
-#define mutex_lock(mutex)			kernel_take(&(mutex)->held)
 #define mutex_unlock(mutex)			kernel_give(&(mutex)->held)
 #define lockdep_assert_held(lock)		do { if (!(lock)->held) kernel_bug("not held: " #lock); } while (0)
 #define rcu_read_lock()				((void)0)
