@@ -42,20 +42,21 @@ void book_exit(struct book *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* Clean slots are counted with the packs that hold the same. */
+/*
+ * Clean slots are counted with the packs that hold the same. Of a STALE region that is as it was counted last, or 0, while its page
+ * tells what is fast now.
+ */
 static uint64_t mapped(const struct terrace_summary *s)
 {
-	return (uint64_t)s->dirty + s->loose + s->packed;
+	uint64_t all = (uint64_t)s->dirty + s->loose + s->packed;
+
+	return all > s->fast ? all : s->fast;
 }
 
 static void set(struct book *b, uint64_t region, const struct terrace_summary *now)
 {
 	struct terrace_summary s = *now;
 	uint32_t at = b->listed_at[region];
-
-	/* Only the fast blocks of a region that is not loaded are known: take the dear case. */
-	if (s.flags & TERRACE_SUMMARY_STALE)
-		s.dirty = s.fast;
 
 	b->mapped += mapped(&s) - mapped(&b->summary[region]);
 	b->summary[region] = s;
@@ -129,12 +130,12 @@ void book_used(struct book *b, uint64_t block)
 void book_view(const struct book *b, uint64_t region, struct region_view *view)
 {
 	const struct terrace_summary *s = &b->summary[region];
-	uint32_t in_packs = (uint32_t)s->packed + s->garbage;
+	uint32_t in_packs = (uint32_t)s->packed + s->garbage, dirty = book_dirty(s);
 
 	*view = (struct region_view){
 		.region = region,
-		.dirty_blocks = s->dirty,
-		.clean_blocks = s->fast > s->dirty ? s->fast - s->dirty : 0,
+		.dirty_blocks = dirty,
+		.clean_blocks = s->fast > dirty ? s->fast - dirty : 0,
 		.packed_blocks = (double)s->packed_blocks + s->loose,
 		.garbage_blocks = in_packs ? (double)s->packed_blocks * s->garbage / in_packs : 0,
 		.packs = s->packs,

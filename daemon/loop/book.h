@@ -53,6 +53,12 @@ int book_tick(struct book *b, struct port *port);
 /* Reads one region's summary again; what is known of its blocks is forgotten. */
 int book_refresh(struct book *b, struct port *port, uint64_t region);
 
+/* Which of the fast blocks of a STALE region are clean is not known: the dear case. */
+static inline uint32_t book_dirty(const struct terrace_summary *s)
+{
+	return s->flags & TERRACE_SUMMARY_STALE ? s->fast : s->dirty;
+}
+
 void book_used(struct book *b, uint64_t block);
 void book_view(const struct book *b, uint64_t region, struct region_view *view);
 

@@ -315,7 +315,7 @@ struct candidate {
 static double missing(struct engine *e, uint64_t region)
 {
 	const struct terrace_summary *s = &e->book.summary[region];
-	uint32_t clean = s->fast > s->dirty ? (uint32_t)s->fast - s->dirty : 0, below = (uint32_t)s->packed + s->loose;
+	uint32_t dirty = book_dirty(s), clean = s->fast > dirty ? s->fast - dirty : 0, below = (uint32_t)s->packed + s->loose;
 	double more, seen = e->book.hot_below[region];
 
 	below -= clean < below ? clean : below;

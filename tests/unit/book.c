@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is asked of a region exactly: the masks, and the runs of its loose blocks only where they are wanted. */
+/*
+ * What is asked of a region exactly: the masks, and the runs of its loose blocks only where they are wanted. What is known of
+ * all of them, by summaries, also by those that are STALE.
+ */
 #include <errno.h>
 
 #include "policy_lib.h"
@@ -72,11 +75,77 @@ static void errors_are_passed_on(void **state)
 	}
 }
 
+/* ---- summaries ---- */
+
+static struct terrace_summary said;
+
+static int summaries(struct port *p, uint64_t first, uint32_t nr, struct terrace_summary *out)
+{
+	(void)p;
+	(void)first;
+	assert_int_equal(nr, 1);
+	*out = said;
+	return 1;
+}
+
+static const struct port_ops summary_ops = { .summaries = summaries };
+static struct port summary_port = { .ops = &summary_ops };
+
+static struct region_view seen(struct book *b, struct terrace_summary s)
+{
+	struct region_view view;
+
+	said = s;
+	assert_int_equal(book_refresh(b, &summary_port, 0), 0);
+	book_view(b, 0, &view);
+	return view;
+}
+
+/* What left memory before it was counted holds as much as before, and what is fast may all be dirty. */
+static void a_stale_region_is_mapped_as_it_was_counted(void **state)
+{
+	struct terrace_summary s = { .fast = 20, .dirty = 12, .loose = 30, .packed = 500, .packs = 1, .packed_blocks = 250 };
+	struct region_view view;
+	struct book b;
+
+	(void)state;
+	assert_int_equal(book_init(&b, 3, true), 0);
+	assert_int_equal(book_dirty(&s), 12);
+	view = seen(&b, s);
+	assert_int_equal(b.mapped, 542);
+	assert_int_equal(view.dirty_blocks, 12);
+	assert_int_equal(view.clean_blocks, 8);
+	s.flags = TERRACE_SUMMARY_STALE;
+	s.fast = 70;
+	assert_int_equal(book_dirty(&s), 70);
+	view = seen(&b, s);
+	assert_int_equal(b.mapped, 542);
+	assert_int_equal(view.dirty_blocks, 70);
+	assert_int_equal(view.clean_blocks, 0);
+	assert_int_equal(view.packs, 1);
+	assert_int_equal(view.packed_blocks, 280);
+	/* It went down: dirty is from when it was fast. */
+	s.fast = 0;
+	view = seen(&b, s);
+	assert_int_equal(b.mapped, 542);
+	assert_int_equal(view.dirty_blocks, 0);
+	assert_int_equal(b.fast_count, 0);
+	/* Nothing but its page is known. */
+	view = seen(&b, (struct terrace_summary){ .fast = 70, .flags = TERRACE_SUMMARY_STALE });
+	assert_int_equal(b.mapped, 70);
+	assert_int_equal(view.dirty_blocks, 70);
+	assert_int_equal(view.clean_blocks, 0);
+	seen(&b, (struct terrace_summary){ .age = 255 });
+	assert_int_equal(b.mapped, 0);
+	book_exit(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(runs_are_counted_for_who_gathers, three_blocks),
 		cmocka_unit_test_setup(errors_are_passed_on, three_blocks),
+		cmocka_unit_test(a_stale_region_is_mapped_as_it_was_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
