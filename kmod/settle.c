@@ -116,11 +116,17 @@ static int settle_region(struct terrace *tr, struct tr_batch *batch, u64 number,
 /* The page of @out is in the tree, or (@err) it is not. */
 static void settled(struct terrace *tr, struct tr_out *out, int err)
 {
+	struct tr_delta *delta;
+
 	if (err)
 		return;
 	if (out->page)
 		tr_credit_settled(tr);
-	tr_recover_drop_delta(tr, out->number, tr_recover_find_delta(tr, out->number));
+	delta = tr_recover_find_delta(tr, out->number);
+	if (!delta)
+		return;
+	tr_recover_drop_delta(tr, out->number, delta);
+	tr_summary_touch(tr, out->number);	/* its page is another one now, or the first, or none any more */
 }
 
 /* --- what recovery found ---------------------------------------------------- */

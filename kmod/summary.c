@@ -127,9 +127,11 @@ static struct tr_region *find_pinned(struct terrace *tr, u64 number)
 	return region;
 }
 
-/* Of a region that is not loaded. @s: as it was counted last. */
-static void look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
+/* Of a region that is not loaded. @s: as it was counted last. True: its directory may be read the next time. */
+static bool look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
 {
+	/* First: who settles it puts the page into the tree, then drops this. */
+	bool recovered = tr_recover_find_delta(tr, number);
 	struct tr_entry page;
 	int err;
 	u8 age;
@@ -138,11 +140,13 @@ static void look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
 	tr_work_normally();
 	err = tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &page);
 	tr_work_gently(tr);
-	if (err) {
-		*s = (struct terrace_summary){ .age = 255 };	/* no page: nothing there */
-		return;
+	if (err == -ENOENT && !recovered) {
+		*s = (struct terrace_summary){ .age = 255 };	/* nothing there */
+		return false;
 	}
 	s->flags |= TERRACE_SUMMARY_STALE;
+	if (err)
+		return err == -EIO || err == -ENOMEM;	/* as in load.c */
 	s->fast = page.count;
 	/*
 	 * It may have been read since its page was written. Ages wrap, which the janitor accepts as well. Another
@@ -151,6 +155,7 @@ static void look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
 	age = READ_ONCE(tr->tick) - page.age;
 	if (s->age == 255 || (page.seq >= tr->journal.first_record && age < s->age))
 		s->age = age;
+	return false;
 }
 
 /* @may_read: directories. Else what is not loaded stays marked, and STALE until the worker has its turn. */
@@ -180,10 +185,8 @@ static void refresh(struct tr_summary *summary, u64 number, bool may_read)
 	} else {
 		s = *entry;
 		s.flags &= TERRACE_SUMMARY_LOST | TERRACE_SUMMARY_STALE;
-		if (changed && may_read)
-			look_up(tr, number, &s);
-		else if (changed)
-			set_bit(number, summary->changed);
+		if (changed && (!may_read || look_up(tr, number, &s)))
+			set_bit(number, summary->changed);	/* tr_summary_tick() looks again at the latest */
 	}
 	if (READ_ONCE(tr->ranges) &&
 	    tr_ranges_mask(tr, number, BIT(TERRACE_RANGE_PIN_FAST) | BIT(TERRACE_RANGE_PIN_SLOW), mask))

@@ -19,7 +19,7 @@ typedef s64 ktime_t;
 #include "../../kmod/summary.c"
 
 /*
- * summary.c whole; table of regions and their pages are played here.
+ * summary.c whole; table of regions, their pages and what recovery left are played here.
  *
  * A region comes and goes while its summary is made: its change is marked, a worker counts a
  * moment later. Whatever the worker meets, of these one must hold when nobody has anything
@@ -37,7 +37,7 @@ struct played {
 	u32 low[TERRACE_REGION_BLOCKS];
 	struct tr_packs *packs;
 	struct tr_entry page;		/* block 0: none */
-	bool loaded;
+	bool loaded, recovered;
 	u32 next;			/* block that the next write is to */
 };
 
@@ -48,6 +48,7 @@ static struct vm_area_struct vma;
 static u64 record;
 static u32 finds, lookups, counts;
 static bool gently;			/* whoever runs makes way for others */
+static int unread;			/* the errno of a directory */
 /* What others do: after the so manieth look into the table, while a directory is read. */
 static void (*at_find)(void), (*at_lookup)(void);
 static u32 at_find_nr;
@@ -79,7 +80,7 @@ struct tr_packs *tr_region_packs(const struct tr_region *region)
 
 int tr_page_lookup(struct terrace *volume, enum terrace_tree id, u32 tier, u64 number, struct tr_entry *entry)
 {
-	int err = of[number].page.block ? 0 : -ENOENT;
+	int err = unread ?: of[number].page.block ? 0 : -ENOENT;
 
 	if (gently)
 		fail_msg("who waits for pages_mutex waits for all that the worker makes way for");
@@ -88,6 +89,11 @@ int tr_page_lookup(struct terrace *volume, enum terrace_tree id, u32 tier, u64 n
 	if (at_lookup)
 		at_lookup();
 	return err;
+}
+
+struct tr_delta *tr_recover_find_delta(struct terrace *volume, u64 region)
+{
+	return of[region].recovered ? (struct tr_delta *)&of[region] : NULL;
 }
 
 /* 600 blocks were in each pack */
@@ -217,6 +223,7 @@ static int setup(void **state)
 	}
 	finds = lookups = counts = 0;
 	gently = false;
+	unread = 0;
 	tr->tick = 7;
 	return 0;
 }
@@ -321,6 +328,50 @@ static void nothing_is_left_of_a_region_without_a_page(void **state)
 	evict(THIS);
 	settle();
 	assert_memory_equal(says(THIS), &nothing, sizeof(nothing));
+}
+
+static void gone_while_unread(int err)
+{
+	u64 queued;
+
+	counted();
+	write_to(THIS, 50, FAST);
+	checkpoint(THIS);
+	evict(THIS);
+	unread = err;
+	queued = queue.queued;
+	work();
+	assert_int_equal(queue.queued, queued);
+	unread = 0;
+	assert_true(is_stale(THIS));
+	assert_as_counted(20, 12);
+}
+
+/* A directory that cannot be read says nothing. It is asked again with the next tick, not over and over. */
+static void an_unread_directory_is_asked_again(void **state)
+{
+	static const int failure[] = { -EIO, -ENOMEM };
+
+	for (u32 k = 0; k < ARRAY_SIZE(failure); k++) {
+		gone_while_unread(failure[k]);
+		tick();
+		assert_true(is_stale(THIS));
+		assert_as_counted(70, 12);
+		load(THIS);
+		settle();
+		assert_as_counted(70, 62);
+		teardown(state);
+		setup(state);
+	}
+}
+
+static void a_damaged_one_is_not(void **state)
+{
+	gone_while_unread(-EUCLEAN);
+	assert_false(is_marked(THIS));
+	load(THIS);
+	settle();
+	assert_as_counted(70, 62);
 }
 
 /* ---- it comes while the worker is at it --------------------------------------------------------- */
@@ -577,6 +628,49 @@ static void of_what_was_never_counted_the_page_tells_it(void **state)
 	assert_int_equal(says(THIS)->age, says(THIS + 1)->age + 10);
 }
 
+/* ---- what recovery left --------------------------------------------------------------------------------- */
+
+static void settled(void)
+{
+	of[THIS].page = (struct tr_entry){ .block = 1, .blocks = 1, .seq = FIRST - 1, .count = 33 };
+	of[THIS].recovered = false;
+	tr_summary_touch(tr, THIS);
+}
+
+static void what_recovery_found_without_a_page_is_not_nothing(void **state)
+{
+	of[THIS].recovered = true;
+	map_summaries();
+	settle();
+	assert_true(is_stale(THIS));
+	assert_false(is_stale(THIS + 1));
+	settled();
+	settle();
+	assert_true(is_stale(THIS));
+	assert_int_equal(says(THIS)->fast, 33);
+}
+
+/* A checkpoint writes its page right now. */
+static void page_comes(void)
+{
+	if (of[THIS].recovered && lookups == THIS + 1) {
+		settled();
+		clear_bit(THIS, tr->summary->changed);	/* should settle.c touch nothing */
+	}
+}
+
+static void nor_while_its_page_is_being_written(void **state)
+{
+	of[THIS].recovered = true;
+	map_summaries();
+	at_lookup = page_comes;
+	work();
+	assert_false(of[THIS].recovered);
+	assert_true(is_stale(THIS));
+	of[THIS].page.count = 0;
+	settle();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -584,6 +678,8 @@ int main(void)
 		TEST(what_was_not_counted_in_time_is_stale),
 		TEST(what_went_down_is_still_counted),
 		TEST(nothing_is_left_of_a_region_without_a_page),
+		TEST(an_unread_directory_is_asked_again),
+		TEST(a_damaged_one_is_not),
 		TEST(one_that_is_loaded_while_its_page_is_looked_up_is_counted),
 		TEST(what_comes_and_goes_meanwhile_is_looked_up_again),
 		TEST(one_that_is_loaded_before_its_summary_is_stale_is_counted),
@@ -598,6 +694,8 @@ int main(void)
 		TEST(a_page_tells_no_age_of_what_was_read_since),
 		TEST(an_older_page_does_not),
 		TEST(of_what_was_never_counted_the_page_tells_it),
+		TEST(what_recovery_found_without_a_page_is_not_nothing),
+		TEST(nor_while_its_page_is_being_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
