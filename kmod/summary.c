@@ -140,6 +140,7 @@ static bool look_up(struct terrace *tr, u64 number, struct terrace_summary *s)
 	tr_work_normally();
 	err = tr_page_lookup(tr, TERRACE_TREE_MAP, 0, number, &page);
 	tr_work_gently(tr);
+	tr_memory_check(tr);		/* a directory may have come */
 	if (err == -ENOENT && !recovered) {
 		*s = (struct terrace_summary){ .age = 255 };	/* nothing there */
 		return false;

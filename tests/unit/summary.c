@@ -49,6 +49,7 @@ static u64 record;
 static u32 finds, lookups, counts;
 static bool gently;			/* whoever runs makes way for others */
 static int unread;			/* the errno of a directory */
+static u32 unchecked;			/* directories that came since memory was looked at last */
 /* What others do: after the so manieth look into the table, while a directory is read. */
 static void (*at_find)(void), (*at_lookup)(void);
 static u32 at_find_nr;
@@ -85,6 +86,7 @@ int tr_page_lookup(struct terrace *volume, enum terrace_tree id, u32 tier, u64 n
 	if (gently)
 		fail_msg("who waits for pages_mutex waits for all that the worker makes way for");
 	lookups++;
+	unchecked++;
 	*entry = of[number].page;
 	if (at_lookup)
 		at_lookup();
@@ -104,7 +106,13 @@ bool tr_index_peek(struct terrace *volume, u64 id, u32 *nr_blocks, u8 *codec)
 }
 
 bool tr_ranges_mask(struct terrace *volume, u64 region, u32 marks, u64 *mask) { return false; }
-void tr_memory_check(struct terrace *volume) {}
+void tr_memory_check(struct terrace *volume)
+{
+	if (unchecked > 1)
+		fail_msg("%u directories came at once", unchecked);
+	unchecked = 0;
+}
+
 void tr_work_gently(struct terrace *volume) { gently = true; }
 void tr_work_normally(void) { gently = false; }
 void tr_give_way(void) { assert_true(gently); }
@@ -223,7 +231,7 @@ static int setup(void **state)
 	}
 	finds = lookups = counts = 0;
 	gently = false;
-	unread = 0;
+	unread = unchecked = 0;
 	tr->tick = 7;
 	return 0;
 }
@@ -372,6 +380,15 @@ static void a_damaged_one_is_not(void **state)
 	load(THIS);
 	settle();
 	assert_as_counted(70, 62);
+}
+
+/* With the first mmap all of them may come. Each time it is looked whether they are too much for memory_mb. */
+static void directories_are_memory_of_the_map(void **state)
+{
+	map_summaries();
+	work();
+	assert_int_equal(lookups, REGIONS);
+	assert_int_equal(unchecked, 0);
 }
 
 /* ---- it comes while the worker is at it --------------------------------------------------------- */
@@ -680,6 +697,7 @@ int main(void)
 		TEST(nothing_is_left_of_a_region_without_a_page),
 		TEST(an_unread_directory_is_asked_again),
 		TEST(a_damaged_one_is_not),
+		TEST(directories_are_memory_of_the_map),
 		TEST(one_that_is_loaded_while_its_page_is_looked_up_is_counted),
 		TEST(what_comes_and_goes_meanwhile_is_looked_up_again),
 		TEST(one_that_is_loaded_before_its_summary_is_stale_is_counted),
