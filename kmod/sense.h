@@ -91,6 +91,7 @@ int tr_summary_map(struct terrace *tr, struct vm_area_struct *vma, unsigned long
 u64 tr_summary_bytes(struct terrace *tr);
 void tr_summary_exit(struct terrace *tr);
 void tr_summary_tick(struct terrace *tr);		/* ages */
+void tr_summary_wake(struct terrace *tr);		/* looks at what is marked */
 void tr_summary_now(struct terrace *tr, u64 region);	/* brings one up to date; sleeps */
 
 #endif

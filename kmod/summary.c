@@ -236,7 +236,7 @@ static void refresh_marked(struct tr_summary *summary, const unsigned long *mark
 
 	for_each_set_bit(i, marked, summary->nr) {
 		if (READ_ONCE(summary->tr->stopping))
-			break;		/* tr_summary_tick() goes on after it */
+			break;		/* tr_summary_wake() goes on after it */
 		mutex_lock(&summary->mutex);
 		refresh(summary, i, true);
 		mutex_unlock(&summary->mutex);
@@ -322,19 +322,23 @@ void tr_summary_now(struct terrace *tr, u64 number)
 		look_again(tr, summary);
 }
 
-void tr_summary_tick(struct terrace *tr)
+static void wake(struct terrace *tr, bool tick)
 {
 	struct tr_summary *summary;
 
 	rcu_read_lock();
 	summary = READ_ONCE(tr->summary);
 	if (summary) {
-		WRITE_ONCE(summary->tick, true);
+		if (tick)
+			WRITE_ONCE(summary->tick, true);
 		look_again(tr, summary);
 		look_later(tr, summary);
 	}
 	rcu_read_unlock();
 }
+
+void tr_summary_tick(struct terrace *tr) { wake(tr, true); }
+void tr_summary_wake(struct terrace *tr) { wake(tr, false); }
 
 /* --- lives ---------------------------------------------------------------------------- */
 

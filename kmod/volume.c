@@ -485,6 +485,7 @@ void tr_volume_wake(struct terrace *tr)
 	if (tr_writable(tr) && !list_empty(&tr->discards))
 		tr_discard_work(tr);
 	queue_delayed_work(tr->meta_wq, &tr->tick_work, tr_tune(tr, TR_TUNE_AGE_S) * HZ);
+	tr_summary_wake(tr);
 	tr_control_resume(tr);
 	tr_event(tr, TERRACE_EVENT_SUSPEND, TR_NO_TIER, TR_NO_REGION, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Nobody is at work for a suspended volume any more: neither who parked a bio that was sent back, nor what the last commit sets going. */
+/* Nobody is at work for a suspended volume any more: neither who parked a bio that was sent back, nor what the last commit sets going. Afterwards what waited goes on. */
 #include "core_lib.h"
 #include "kernel.h"
 
@@ -30,12 +30,10 @@ struct dm_target { void *table; };
 #pragma weak tr_arrays_shrink
 #pragma weak tr_arrays_trim
 #pragma weak tr_checkpoint_kick
-#pragma weak tr_checkpoint_release
 #pragma weak tr_chunks_evict
 #pragma weak tr_close
 #pragma weak tr_control_add
 #pragma weak tr_control_remove
-#pragma weak tr_control_resume
 #pragma weak tr_defer_exit
 #pragma weak tr_defer_init
 #pragma weak tr_discard_work
@@ -45,7 +43,6 @@ struct dm_target { void *table; };
 #pragma weak tr_failing_watch
 #pragma weak tr_flight_init
 #pragma weak tr_homes_init
-#pragma weak tr_homes_kick
 #pragma weak tr_indexes_evict
 #pragma weak tr_janitor_init
 #pragma weak tr_labels_exit
@@ -68,7 +65,6 @@ struct dm_target { void *table; };
 #pragma weak tr_reserve_low
 #pragma weak tr_shelves_aside_fn
 #pragma weak tr_shelves_init
-#pragma weak tr_shelves_put_back
 #pragma weak tr_space_exit
 #pragma weak tr_space_init
 #pragma weak tr_space_start
@@ -80,7 +76,6 @@ struct dm_target { void *table; };
 #pragma weak tr_sysfs_remove
 #pragma weak tr_throttle_init
 #pragma weak tr_trim_init
-#pragma weak tr_trim_kick
 #pragma weak tr_unpackers_forget
 
 /*
@@ -95,6 +90,7 @@ static struct work_struct walker;	/* the rest of what parks a bio */
 static bool suspended, checkpoint_fails;
 static bool open_records;		/* that no commit has seen */
 static u32 runs;			/* of works that write to the drives */
+static u32 counted;			/* times that marked summaries were asked for */
 
 /* Whatever runs here writes to the drives, and may set the next one going. */
 static void at_drives(void)
@@ -135,6 +131,12 @@ void tr_event(struct terrace *volume, enum terrace_event_type type, u32 tier, u6
 void tr_stretches_quiesce(struct terrace *volume) {}
 void tr_appends_quiesce(struct terrace *volume) {}
 void tr_checkpoint_hold(struct terrace *volume) {}
+void tr_checkpoint_release(struct terrace *volume) {}
+void tr_shelves_put_back(struct terrace *volume) {}
+void tr_homes_kick(struct terrace *volume) {}
+void tr_trim_kick(struct terrace *volume) {}
+void tr_control_resume(struct terrace *volume) {}
+void tr_summary_wake(struct terrace *volume) { counted += !volume->stopping; }
 void submit_bio(struct bio *bio) { kernel_bug("a bio is sent"); }
 
 /* One that cannot read a page commits nothing. */
@@ -170,7 +172,8 @@ static int setup(void **state)
 	INIT_WORK(&tr->journal.free_work, free_fn);
 	INIT_WORK(&walker, walker_fn);
 	suspended = checkpoint_fails = open_records = false;
-	runs = 0;
+	runs = counted = 0;
+	INIT_LIST_HEAD(&tr->discards);
 	return 0;
 }
 
@@ -241,6 +244,16 @@ static void what_makes_room_stops(void **state)
 	assert_false(tr->janitor_busy);
 }
 
+/* ---- afterwards ---------------------------------------------------------------------------- */
+
+static void summaries_are_counted_when_it_goes_on(void **state)
+{
+	suspend();
+	suspended = false;
+	tr_volume_wake(tr);
+	assert_int_equal(counted, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_failed_checkpoint_has_not_committed_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_worker_of_discards_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_makes_room_stops, setup, teardown),
+		cmocka_unit_test_setup_teardown(summaries_are_counted_when_it_goes_on, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
