@@ -222,8 +222,7 @@ static void lose(struct terrace *tr, struct tr_build *build, u64 number, int err
 static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credits)
 {
 	struct tr_region **slot;
-	u32 had = *credits;
-	bool lost = false, records = had;
+	bool lost = false, discarded = false, records = *credits;
 	struct tr_build build;
 	u64 discard;
 	int err;
@@ -242,7 +241,9 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 		spin_lock(&tr->discard_lock);
 	}
 	discard = tr_discard_pending__f(tr, number);
-	if (build.region && !lost && tr_build_discard(&build, discard)) {
+	if (build.region && !lost)
+		discarded = tr_build_discard(&build, discard);
+	if (discarded) {
 		if (!records && tr_writable(tr)) {
 			spin_unlock(&tr->discard_lock);
 			tr_region_free(tr, build.region);
@@ -264,7 +265,7 @@ static int region_insert(struct terrace *tr, u64 number, bool create, u32 *credi
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(tr->summary)))
-		tr_summary_loaded(tr, number, lost || build.delta || *credits < had);
+		tr_summary_loaded(tr, number, lost || build.delta || discarded);
 	return 0;
 }
 
