@@ -91,7 +91,7 @@ static void killed_to(const char *args, int status, bool made)
 {
 	struct tr_label label;
 
-	clear_spare();
+	clear_image(&image[SPARE]);
 	killed_at = 1 + 3 * (how >> 5);
 	call(&ctl_repair_command, args);
 	killed_at = 0;

@@ -6,11 +6,14 @@
  *   offline_truth.c    is it true what salvage calls certain?
  *   offline_damage.c   what an input does to a volume, and inputs that make sense
  *   offline_tools.c    a tool's run in this process
+ *   offline_calls.c    what it asks of the system
+ *   offline_heap.c     its memory
  *   offline_images.c   the volume's devices, in memory
  */
 #ifndef TESTS_FUZZ_OFFLINE_H
 #define TESTS_FUZZ_OFFLINE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -22,15 +25,18 @@
 struct image {
 	char path[32];
 	int fd;
-	ino_t ino;
 	u64 blocks;
 	u8 *is, *was;		/* as the tools find it; as it was read */
+	bool *has_data;		/* of each block: it may be something else than zeros */
 };
 
 #define SPARE		3u	/* none of the volume: new, zeros */
 #define MOST_IMAGES	(SPARE + 1)
+#define SALVAGED	MOST_IMAGES	/* what salvage makes, OUT in its arguments */
+#define ALL_IMAGES	(SALVAGED + 1)
+#define VIRTUAL_BLOCKS	((16u << 20) / TERRACE_BLOCK_BYTES)
 
-extern struct image image[MOST_IMAGES];	/* fast, slow, and perhaps one of the metadata */
+extern struct image image[ALL_IMAGES];	/* fast, slow, and perhaps one of the metadata */
 extern u32 nr_images;			/* of the volume */
 
 /* Blocks that are to be put back: */
@@ -46,9 +52,12 @@ extern u32 nr_changed;
 void open_images(void);
 void change(struct image *img, u64 block, u64 nr);
 
+/* As a tool reads it: holes, most of the volume, come from nowhere. */
+void read_image(const struct image *img, u8 *to, u64 block, u64 nr);
+
 /* All, and the first @keep of them stay noted. */
 void put_back(u32 keep);
-void clear_spare(void);
+void clear_image(struct image *img);	/* SPARE, SALVAGED: zeros again */
 
 /* What its labels say, the newer one's word; false: nothing. */
 bool label_of(const struct image *img, struct tr_label *label);
@@ -97,13 +106,12 @@ extern u32 writes, killed_at;
 #define KILLED		99
 
 /* Files of its own, in memory, which it may write as it likes. */
-enum { DUMP, DUMP_AGAIN, OUT, MAP, NR_FILES };
+enum { DUMP, DUMP_AGAIN, MAP, NR_FILES };
 
 void set_up_tools(void);
 void file_write(u32 file, const char *text, size_t bytes);
 /* To be freed. */
 char *file_read(u32 file, size_t *bytes);
-int file_fd(u32 file);
 
 /*
  * What it ended with: 0 or 1, whatever the volume is like; restore with 2 as well, if the dump has
@@ -113,6 +121,16 @@ int call(const struct ctl_command *command, const char *args);
 
 /* The same, and what it prints becomes @file. */
 int call_into(const struct ctl_command *command, const char *args, u32 file);
+
+/* Its calls: while it is running exit() leaves, with 1 + the status. */
+extern bool running;
+extern jmp_buf leave;
+void calls_close_all(int first_fd);
+
+/* Its memory: what it left when it ended by itself, which must not be large, is forgotten, or all is given back. */
+void set_up_heap(void);
+void heap_forget(void);
+void heap_give_back(void);
 
 /* ---- questions ------------------------------------------------------------------- */
 

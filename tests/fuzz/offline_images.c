@@ -7,7 +7,7 @@
 
 #include "fuzz/offline.h"
 
-struct image image[MOST_IMAGES];
+struct image image[ALL_IMAGES];
 u32 nr_images;
 struct spot changed[1 << 18];
 u32 nr_changed;
@@ -17,6 +17,7 @@ void change(struct image *img, u64 block, u64 nr)
 	for (; nr; block++, nr--) {
 		hold(nr_changed < ARRAY_SIZE(changed));
 		changed[nr_changed++] = (struct spot){ img, block };
+		img->has_data[block] = true;
 	}
 }
 
@@ -30,18 +31,56 @@ void put_back(u32 keep)
 	nr_changed = keep;
 }
 
-/* Holes stay holes. */
-static void copy_data(int from, int to, off_t bytes)
+static u64 run_of_same(const bool *data, u64 nr)
 {
-	static u8 buf[1 << 20];
+	u64 run = 1;
 
-	for (off_t at = lseek(from, 0, SEEK_DATA), end; at >= 0 && at < bytes; at = lseek(from, end, SEEK_DATA))
-		for (end = lseek(from, at, SEEK_HOLE); at < end; ) {
-			ssize_t n = pread(from, buf, end - at < (off_t)sizeof(buf) ? end - at : (off_t)sizeof(buf), at);
+	while (run < nr && data[run] == data[0])
+		run++;
+	return run;
+}
 
-			hold(n > 0 && pwrite(to, buf, n, at) == n);
-			at += n;
-		}
+void read_image(const struct image *img, u8 *to, u64 block, u64 nr)
+{
+	for (u64 run; nr; block += run, nr -= run, to += run * TERRACE_BLOCK_BYTES) {
+		bool data = img->has_data[block];
+
+		run = run_of_same(img->has_data + block, nr);
+		if (data)
+			memcpy(to, img->is + block * TERRACE_BLOCK_BYTES, run * TERRACE_BLOCK_BYTES);
+		else
+			memset(to, 0, run * TERRACE_BLOCK_BYTES);
+	}
+}
+
+/* Holes stay holes. */
+static void copy_data(int from, struct image *img)
+{
+	for (u64 block = 0; block < img->blocks; block++) {
+		off_t data = lseek(from, block * TERRACE_BLOCK_BYTES, SEEK_DATA);
+
+		if (data < 0)
+			break;
+		block = data / TERRACE_BLOCK_BYTES;
+		hold(block < img->blocks);
+		img->has_data[block] = true;
+		memcpy(img->is + block * TERRACE_BLOCK_BYTES, img->was + block * TERRACE_BLOCK_BYTES, TERRACE_BLOCK_BYTES);
+	}
+}
+
+/* Zeros. */
+static void new_image(struct image *img, const char *name, u64 blocks)
+{
+	size_t bytes = blocks * TERRACE_BLOCK_BYTES;
+
+	img->fd = memfd_create(name, MFD_CLOEXEC);
+	img->blocks = blocks;
+	img->has_data = ctl_alloc(blocks);
+	snprintf(img->path, sizeof(img->path), "/proc/self/fd/%d", img->fd);
+	hold(!ftruncate(img->fd, bytes));
+	img->is = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, img->fd, 0);
+	img->was = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	hold(img->is != MAP_FAILED && img->was != MAP_FAILED);
 }
 
 static bool open_image(const char *folder, const char *name)
@@ -54,41 +93,20 @@ static bool open_image(const char *folder, const char *name)
 	free(path);
 	if (from < 0 || fstat(from, &st))
 		return false;
-	img->fd = memfd_create(name, MFD_CLOEXEC);
-	img->blocks = st.st_size / TERRACE_BLOCK_BYTES;
-	snprintf(img->path, sizeof(img->path), "/proc/self/fd/%d", img->fd);
-	hold(!ftruncate(img->fd, st.st_size));
-	copy_data(from, img->fd, st.st_size);
-	img->is = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, img->fd, 0);
+	new_image(img, name, st.st_size / TERRACE_BLOCK_BYTES);
 	img->was = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, from, 0);
-	hold(img->is != MAP_FAILED && img->was != MAP_FAILED && !fstat(img->fd, &st));
-	img->ino = st.st_ino;
+	hold(img->was != MAP_FAILED);
+	copy_data(from, img);
 	close(from);
 	nr_images++;
 	return true;
 }
 
-static void open_spare(void)
-{
-	struct image *img = &image[SPARE];
-	size_t bytes = 8 << 20;
-	struct stat st;
-
-	img->fd = memfd_create("spare", MFD_CLOEXEC);
-	img->blocks = bytes / TERRACE_BLOCK_BYTES;
-	snprintf(img->path, sizeof(img->path), "/proc/self/fd/%d", img->fd);
-	hold(!ftruncate(img->fd, bytes) && !fstat(img->fd, &st));
-	img->ino = st.st_ino;
-	img->is = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, img->fd, 0);
-	img->was = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	hold(img->is != MAP_FAILED && img->was != MAP_FAILED);
-}
-
-void clear_spare(void)
+void clear_image(struct image *img)
 {
 	for (u32 k = 0; k < nr_changed; k++)
-		if (changed[k].image == &image[SPARE])
-			memset(image[SPARE].is + changed[k].block * TERRACE_BLOCK_BYTES, 0, TERRACE_BLOCK_BYTES);
+		if (changed[k].image == img)
+			memset(img->is + changed[k].block * TERRACE_BLOCK_BYTES, 0, TERRACE_BLOCK_BYTES);
 }
 
 bool label_of(const struct image *img, struct tr_label *label)
@@ -113,5 +131,6 @@ void open_images(void)
 		exit(2);
 	}
 	open_image(folder, "meta");
-	open_spare();
+	new_image(&image[SPARE], "spare", (8 << 20) / TERRACE_BLOCK_BYTES);
+	new_image(&image[SALVAGED], "salvaged", VIRTUAL_BLOCKS);
 }

@@ -200,15 +200,21 @@ static void write_lines(void)
 }
 
 /* Labels, and where one of them says that metadata are: data are not touched. */
-static bool is_metadata(const struct image *img, u64 block)
+static void only_metadata_since(u32 first_write)
 {
-	struct tr_label label;
+	struct tr_label label[MOST_IMAGES][TERRACE_LABEL_COPIES] = { 0 };
 
-	for (u32 k = 0; k < TERRACE_LABEL_COPIES; k++)
-		if (!tr_label_decode(&label, img->is + k * TERRACE_BLOCK_BYTES) && block >= label.meta_start &&
-		    block < label.meta_start + label.meta_blocks)
-			return true;
-	return block < TERRACE_LABEL_COPIES;
+	for (u32 i = 0; i < nr_images; i++)
+		for (u32 k = 0; k < TERRACE_LABEL_COPIES; k++)
+			if (tr_label_decode(&label[i][k], image[i].is + k * TERRACE_BLOCK_BYTES))
+				label[i][k].meta_blocks = 0;
+	for (u32 k = first_write; k < nr_changed; k++) {
+		const struct tr_label *copy = label[changed[k].image - image];
+		u64 block = changed[k].block;
+
+		hold(block < TERRACE_LABEL_COPIES || block - copy[0].meta_start < copy[0].meta_blocks ||
+		     block - copy[1].meta_start < copy[1].meta_blocks);
+	}
 }
 
 void restore_changed(const uint8_t *data, size_t size)
@@ -239,8 +245,7 @@ void restore_changed(const uint8_t *data, size_t size)
 	hold(!status || !writes);
 	if (status)
 		return;
-	for (u32 k = first_write; k < nr_changed; k++)
-		hold(is_metadata(changed[k].image, changed[k].block));
+	only_metadata_since(first_write);
 	call(&ctl_check_command, "--full");
 }
 

@@ -1,123 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A tool's run in this process: it may end by exit(), which must not end the fuzzer; what it says
- * goes nowhere; and it writes only where it is allowed to.
+ * A tool's run in this process: its arguments, the files that it is given, and how it ended. What it
+ * says goes nowhere.
  */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <sanitizer/allocator_interface.h>
 
 #include "fuzz/offline.h"
 
-#define ALLOC_SLOTS	(1u << 15)
-
-u32 given, writable, writes, killed_at;
-static bool running;
-static jmp_buf leave;
 static int first_fd;
 static FILE *nowhere;
-
-/* What a tool that ends by exit() leaves is given back: memory … */
-static const volatile void *alloc[ALLOC_SLOTS];	/* by hash, NULL: free */
-static u32 nr_allocs;
-
-static u32 alloc_slot(const volatile void *p)
-{
-	u32 k = ((uintptr_t)p >> 4) * 0x9e3779b1u % ALLOC_SLOTS;
-
-	while (alloc[k] && alloc[k] != p)
-		k = (k + 1) % ALLOC_SLOTS;
-	return k;
-}
-
-static void note_alloc(const volatile void *p, size_t bytes)
-{
-	(void)bytes;
-	if (!running || !p || nr_allocs > ALLOC_SLOTS / 2)
-		return;
-	nr_allocs++;
-	alloc[alloc_slot(p)] = p;
-}
-
-/* Those behind it move up, so that they are still found. */
-static void note_free(const volatile void *p)
-{
-	u32 k = alloc_slot(p);
-
-	if (!running || !p || !alloc[k])
-		return;
-	nr_allocs--;
-	alloc[k] = NULL;
-	for (k = (k + 1) % ALLOC_SLOTS; alloc[k]; k = (k + 1) % ALLOC_SLOTS) {
-		p = alloc[k];
-		alloc[k] = NULL;
-		alloc[alloc_slot(p)] = p;
-	}
-}
-
-/* What is left after a tool has ended by itself is for libFuzzer to complain of. */
-static void forget(void)
-{
-	if (nr_allocs)
-		memset(alloc, 0, sizeof(alloc));
-	nr_allocs = 0;
-}
-
-/* … and descriptors. */
-static void clean_up(void)
-{
-	for (u32 k = 0; k < ALLOC_SLOTS && nr_allocs; k++) {
-		if (!alloc[k])
-			continue;
-		free((void *)alloc[k]);
-		alloc[k] = NULL;
-		nr_allocs--;
-	}
-	close_range(first_fd, ~0u, 0);
-}
-
-__attribute__((noreturn)) void __real_exit(int status);
-__attribute__((noreturn)) void __wrap_exit(int status);
-void __wrap_exit(int status)
-{
-	if (running)
-		longjmp(leave, 1 + status);
-	__real_exit(status);
-}
-
-/* The write at which it is killed: a drive that does not write blocks whole has half of one. */
-static void tear(struct image *img, u64 block, const void *buf)
-{
-	struct tr_label label;
-
-	if (!label_of(img, &label) || label.flags & TERRACE_LABEL_ATOMIC)
-		return;
-	change(img, block, 1);
-	memcpy(img->is + block * TERRACE_BLOCK_BYTES, buf, TERRACE_BLOCK_BYTES / 2);
-}
-
-ssize_t __real_pwrite(int fd, const void *buf, size_t bytes, off_t offset);
-ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset);
-ssize_t __wrap_pwrite(int fd, const void *buf, size_t bytes, off_t offset)
-{
-	struct stat st;
-
-	hold(!fstat(fd, &st));
-	for (u32 i = 0; i < MOST_IMAGES && running; i++) {
-		if (image[i].ino != st.st_ino)
-			continue;
-		hold(writable & 1u << i);
-		if (++writes == killed_at) {
-			tear(&image[i], offset / TERRACE_BLOCK_BYTES, buf);
-			longjmp(leave, 1 + KILLED);
-		}
-		change(&image[i], offset / TERRACE_BLOCK_BYTES, bytes / TERRACE_BLOCK_BYTES);
-	}
-	return __real_pwrite(fd, buf, bytes, offset);
-}
 
 /* ---- what they are given --------------------------------------------------------- */
 
@@ -127,7 +22,7 @@ static struct {
 	int fd;
 	FILE *stream;
 } file[NR_FILES] = {
-	[DUMP] = { .word = "DUMP" }, [DUMP_AGAIN] = { .word = "DUMP_AGAIN" }, [OUT] = { .word = "OUT" }, [MAP] = { .word = "MAP" },
+	[DUMP] = { .word = "DUMP" }, [DUMP_AGAIN] = { .word = "DUMP_AGAIN" }, [MAP] = { .word = "MAP" },
 };
 
 static void make_files(void)
@@ -159,12 +54,12 @@ char *file_read(u32 nr, size_t *bytes)
 	return text;
 }
 
-int file_fd(u32 nr) { return file[nr].fd; }
-
 static char *path_of(char *word)
 {
 	if (!strcmp(word, "SPARE"))
 		return image[SPARE].path;
+	if (!strcmp(word, "OUT"))
+		return image[SALVAGED].path;
 	for (u32 k = 0; k < NR_FILES; k++)
 		if (!strcmp(word, file[k].word))
 			return file[k].path;
@@ -183,12 +78,13 @@ static int run(const struct ctl_command *command, int argc, char **argv)
 	status = setjmp(leave);
 	if (status) {
 		running = false;
-		clean_up();
+		heap_give_back();
+		calls_close_all(first_fd);
 		return status - 1;
 	}
 	status = command->run(command, argc, argv);
 	running = false;
-	forget();
+	heap_forget();
 	return status;
 }
 
@@ -229,13 +125,6 @@ int call_into(const struct ctl_command *command, const char *args, u32 nr)
 	return status;
 }
 
-/* What is larger than this volume needs is not there; such an answer is one, too. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1:max_allocation_size_mb=64:malloc_context_size=6:quarantine_size_mb=16";
-}
-
 void set_up_tools(void)
 {
 	static char buffer[BUFSIZ];	/* not of a tool's memory */
@@ -246,5 +135,5 @@ void set_up_tools(void)
 	make_files();
 	first_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close(first_fd);
-	hold(!__sanitizer_install_malloc_and_free_hooks(note_alloc, note_free) || true);
+	set_up_heap();
 }

@@ -5,13 +5,11 @@
  * Damage that has right checksums may say anything, so here all have wrong ones.
  */
 #include <json-c/json.h>
-#include <unistd.h>
 
 #include "fuzz/offline.h"
 
 static u64 *truth;		/* of each block 1 + its record, 0: it is not mapped */
-static bool *seen;
-static u64 nr_blocks;
+static bool seen[VIRTUAL_BLOCKS], written[VIRTUAL_BLOCKS];
 
 void set_up_truth(void)
 {
@@ -23,14 +21,17 @@ void set_up_truth(void)
 	free(path);
 	if (!f)
 		return;
-	nr_blocks = (16 << 20) / TERRACE_BLOCK_BYTES;
-	truth = ctl_alloc(nr_blocks * sizeof(*truth));
-	seen = ctl_alloc(nr_blocks * sizeof(*seen));
+	truth = ctl_alloc(VIRTUAL_BLOCKS * sizeof(*truth));
 	while (fscanf(f, "%llu %llu %llu %llu", &block, &tier, &place, &record) == 4) {
-		hold(block < nr_blocks);
+		hold(block < VIRTUAL_BLOCKS);
 		truth[block] = 1 + record;
 	}
 	fclose(f);
+}
+
+static const u64 *data_of(u64 block)
+{
+	return (const u64 *)(image[SALVAGED].is + block * TERRACE_BLOCK_BYTES);
 }
 
 static bool is_zero(const u64 *data)
@@ -60,11 +61,11 @@ static bool is_true(struct json_object *o, const char *name)
 /* If the last records may be missing, a block may be older than what is called certain. */
 static void judge_block(u64 block, const char *state, bool torn, bool doubtful)
 {
-	u64 data[TERRACE_BLOCK_BYTES / sizeof(u64)];
+	const u64 *data;
 
-	hold(block < nr_blocks && !seen[block]);
+	hold(block < VIRTUAL_BLOCKS && !seen[block]);
 	seen[block] = true;
-	hold(pread(file_fd(OUT), data, sizeof(data), block * TERRACE_BLOCK_BYTES) == sizeof(data));
+	data = data_of(block);
 	if (!strcmp(state, "certain") && !torn)
 		hold(truth[block] && data[0] == block && data[1] + 1 == truth[block]);
 	else if (!strcmp(state, "certain"))
@@ -79,9 +80,12 @@ static void judge(struct json_object *map, bool torn, bool doubtful)
 {
 	struct json_object *ranges, *state;
 	bool sure = is_true(map, "unmapped_certain") && !torn;
-	u64 data[TERRACE_BLOCK_BYTES / sizeof(u64)];
 
-	memset(seen, 0, nr_blocks * sizeof(*seen));
+	memset(seen, 0, sizeof(seen));
+	memset(written, 0, sizeof(written));
+	for (u32 k = 0; k < nr_changed; k++)
+		if (changed[k].image == &image[SALVAGED])
+			written[changed[k].block] = true;
 	hold(json_object_object_get_ex(map, "ranges", &ranges));
 	for (size_t k = 0; k < json_object_array_length(ranges); k++) {
 		struct json_object *range = json_object_array_get_idx(ranges, k);
@@ -91,12 +95,8 @@ static void judge(struct json_object *map, bool torn, bool doubtful)
 		for (u64 b = first; b < first + nr; b++)
 			judge_block(b, json_object_get_string(state), torn, doubtful);
 	}
-	for (u64 b = 0; b < nr_blocks; b++) {
-		if (seen[b])
-			continue;
-		hold(!truth[b] || !sure);
-		hold(pread(file_fd(OUT), data, sizeof(data), b * TERRACE_BLOCK_BYTES) == sizeof(data) && is_zero(data));
-	}
+	for (u64 b = 0; b < VIRTUAL_BLOCKS; b++)
+		hold(seen[b] || ((!truth[b] || !sure) && (!written[b] || is_zero(data_of(b)))));
 }
 
 void honest(const char *args)
