@@ -7,7 +7,7 @@
  * The volume is that of $OFFLINE/fast, slow and perhaps meta (tests/fuzz/offline.sh), read once;
  * what an input changes is put back after it. An input is a byte that picks the question, one with
  * bits for how it is put together, and patches, each of a structure, an offset in it, a length and
- * bytes.
+ * bytes. A question is one run of a tool, or some that must agree.
  */
 #include "fuzz/offline.h"
 
@@ -150,36 +150,70 @@ static void dumped_and_back(const char *args)
 	free(words);
 }
 
+/*
+ * And how often each is asked, of 256: what takes ten times as long a tenth as often, so that no few of
+ * them take most of the time. Each has its own tools' runs to tell about.
+ */
 static const struct question question[] = {
-	{ agree, "" }, { agree, "--full" }, { check_or, "--full --json" },
-	{ sound_dump, "journal" }, { sound_dump, "map" }, { sound_dump, "space" },
-	{ sound_salvage, "--dry-run" }, { sound_repair, "--dry-run" }, { repaired, "--in-place" },
-	{ dump, "journal" }, { dump, "map" }, { dump, "space" }, { dump, "packs" }, { dump, "all" }, { dump, "--json all" },
-	{ salvage, "--dry-run" }, { salvage, "--dry-run --json" }, { salvage, "--dry-run --doubtful" },
-	{ repair, "--dry-run" }, { repair, "--dry-run --json" }, { repaired, "--in-place --accept-older" }, { killed, "--in-place" },
-	{ repaired_to, "--to SPARE" }, { repaired_to, "--to SPARE --accept-older" },
-	{ dumped_and_back, "" }, { dumped_and_back, "--json" }, { honest, "" }, { honest, "--doubtful" },
+	{ agree, "", 16 }, { agree, "--full", 16 }, { check_or, "--full --json", 14 },
+	{ sound_dump, "journal", 10 }, { sound_dump, "map", 10 }, { sound_dump, "space", 10 },
+	{ sound_salvage, "--dry-run", 10 }, { sound_repair, "--dry-run", 14 }, { repaired, "--in-place", 10 },
+	{ dump, "journal", 16 }, { dump, "map", 16 }, { dump, "space", 16 }, { dump, "packs", 16 }, { dump, "all", 3 },
+	{ dump, "--json all", 3 }, { salvage, "--dry-run", 6 }, { salvage, "--dry-run --json", 6 },
+	{ salvage, "--dry-run --doubtful", 6 }, { repair, "--dry-run", 10 }, { repair, "--dry-run --json", 10 },
+	{ repaired, "--in-place --accept-older", 7 }, { killed, "--in-place", 5 },
+	{ repaired_to, "--to SPARE", 3 }, { repaired_to, "--to SPARE --accept-older", 3 },
+	{ dumped_and_back, "", 3 }, { dumped_and_back, "--json", 3 }, { honest, "", 7 }, { honest, "--doubtful", 7 },
 };
 
 /* These read the shelves from end to end: asked instead, if $SHELVES is set. */
 static const struct question shelves_question[] = {
-	{ check_or, "--owners" }, { dump, "--range 0 owners" }, { salvage, "--dry-run --older" },
-	{ salvage, "--dry-run --from-shelves" }, { repair, "--dry-run --from-shelves" },
-	{ repaired_to, "--from-shelves --size 16M --to SPARE" }, { honest, "--older" }, { honest, "--from-shelves" },
+	{ check_or, "--owners", 56 }, { dump, "--range 0 owners", 24 }, { salvage, "--dry-run --older", 40 },
+	{ salvage, "--dry-run --from-shelves", 40 }, { repair, "--dry-run --from-shelves", 40 },
+	{ repaired_to, "--from-shelves --size 16M --to SPARE", 8 }, { honest, "--older", 24 }, { honest, "--from-shelves", 24 },
 };
 
 u8 how;
 static bool shelves, restore;
+static u32 asked[256];		/* by the question's number */
+
+/* What the counts of inputs are made of. */
+__attribute__((destructor)) static void print_counts(void)
+{
+	u32 nr = restore ? 0 : shelves ? ARRAY_SIZE(shelves_question) : ARRAY_SIZE(question), least = ~0u;
+
+	for (u32 k = 0; k < nr; k++)
+		least = asked[k] < least ? asked[k] : least;
+	if (nr)
+		fprintf(stderr, "each of %u questions was asked %u times or more\n", nr, least);
+	fprintf(stderr, "tools ran %llu times\n", tool_runs);
+}
 
 static const struct question *question_of(u8 what)
 {
-	return shelves ? &shelves_question[what % ARRAY_SIZE(shelves_question)] : &question[what % ARRAY_SIZE(question)];
+	const struct question *q = shelves ? shelves_question : question;
+
+	for (u32 left = what; left >= q->often; q++)
+		left -= q->often;
+	asked[q - (shelves ? shelves_question : question)]++;
+	return q;
+}
+
+static u32 often_in_all(const struct question *q, u32 nr)
+{
+	u32 sum = 0;
+
+	while (nr--)
+		sum += q++->often;
+	return sum;
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
+	hold(often_in_all(question, ARRAY_SIZE(question)) == 256);
+	hold(often_in_all(shelves_question, ARRAY_SIZE(shelves_question)) == 256);
 	shelves = getenv("SHELVES");
 	restore = getenv("RESTORE");
 	open_images();

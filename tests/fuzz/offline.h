@@ -108,6 +108,8 @@ extern u32 writes, killed_at;
 /* Files of its own, in memory, which it may write as it likes. */
 enum { DUMP, DUMP_AGAIN, MAP, NR_FILES };
 
+extern u64 tool_runs;	/* so far */
+
 void set_up_tools(void);
 void file_write(u32 file, const char *text, size_t bytes);
 /* To be freed. */
@@ -137,6 +139,7 @@ void heap_give_back(void);
 struct question {
 	void (*ask)(const char *args);
 	const char *args;
+	u32 often;
 };
 
 extern u8 how;		/* the input's second byte */

@@ -11,6 +11,7 @@
 
 #include "fuzz/offline.h"
 
+u64 tool_runs;
 static int first_fd;
 static FILE *nowhere;
 
@@ -74,6 +75,7 @@ static int run(const struct ctl_command *command, int argc, char **argv)
 
 	optind = 0;
 	writes = 0;
+	tool_runs++;
 	running = true;
 	status = setjmp(leave);
 	if (status) {
