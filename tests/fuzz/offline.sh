@@ -4,11 +4,11 @@
 # No damage makes terracectl check, dump, salvage, repair or restore read astray, leak, hang or contradict each other
 #
 # offline.c says what an input is and what has to hold. The same LEAST= inputs each time; with FUZZ_SECONDS= for so long for each
-# kind of volume, and again until there are so many in all. What was found on the way stays in build/fuzz/offline/; what the tools say to one input:
+# kind of volume, and again until there are so many in all; JOBS= kinds at a time. What was found on the way stays in build/fuzz/offline/; what the tools say to one input:
 #	SAY=1 OFFLINE=build/fuzz/offline/journal [SHELVES=1] [MIRROR=1] [RESTORE=1] build/fuzz/offline/offline INPUT
 . "$TERRACE_TREE/tests/host/lib.sh"
 . "$TERRACE_TREE/tests/host/ctl.bash"
-work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-1700} total=0
+work=$TERRACE_TREE/build/fuzz/$(basename "$0" .sh) seconds=${FUZZ_SECONDS:-} least=${LEAST:-12000} jobs=${JOBS:-1} failed=0 total=0
 mkdir -p "$work"
 
 echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }' > "$work/probe.c"
@@ -82,38 +82,58 @@ volume apart --meta meta -- --seed 55 --before 20 --between 4 --after 16	# on a 
 
 # ---- the inputs ----
 # once NAME KIND TURN MOST: for its time, in later turns no more than are left; or so many of them; prints how many, without
-# those of before, which come first
+# those of before, which come first, and the seconds that passed, and of a processor
 once() {
-	local most=() old
+	local most=() old TIMEFORMAT='seconds %R %U %S'
 	old=$(find "$work/$1.corpus" -type f | wc -l)
 	[ ! "$seconds" ] || most+=("-max_total_time=$seconds")
 	[ "$seconds" ] && [ "$3" = 1 ] || most+=("-runs=$((old + $4))")
 	# -entropic: which inputs are rare costs as much as to try them
-	OFFLINE=$work/$2 "$work/offline" -seed="$3" -max_len=128 -len_control=0 -timeout=60 -rss_limit_mb=1024 \
-		-entropic=0 -print_funcs=0 "${most[@]}" -print_final_stats=1 -artifact_prefix="$work/$1." "$work/$1.corpus" > "$work/$1.log" 2>&1 || {
+	{ time OFFLINE=$work/$2 "$work/offline" -seed="$3" -max_len=128 -len_control=0 -timeout=60 -rss_limit_mb=1024 \
+		-entropic=0 -print_funcs=0 "${most[@]}" -print_final_stats=1 -artifact_prefix="$work/$1." "$work/$1.corpus"
+	} > "$work/$1.log" 2>&1 || {
 		tail -60 "$work/$1.log"
 		die "$1: the input is in $work/$1.*-*"
 	}
-	awk -v old="$old" '/number_of_executed_units/ { runs = $2 } END { print (runs > old ? runs - old : 0) }' "$work/$1.log"
+	awk -v old="$old" '/number_of_executed_units/ { runs = $2 } /^seconds / { passed = $2; cpu = $3 + $4 }
+		END { print (runs > old ? runs - old : 0), passed, cpu }' "$work/$1.log"
 }
 # fuzz NAME KIND SHARE: until there are so many per cent of the least
 fuzz() {
-	local runs=0 turn=0 more
+	local runs=0 turn=0 more passed=0 cpu=0
+	rm -f "$work/$1.count"
 	[ "$seconds" ] || rm -rf "${work:?}/$1.corpus"
 	mkdir -p "$work/$1.corpus"
 	while [ $turn = 0 ] || [ $((100 * runs)) -lt $((least * $3)) ]; do
 		[ $turn -lt 20 ] || die "$1: only $runs inputs in $turn turns"
 		turn=$((turn + 1))
 		more=$(once "$1" "$2" $turn $((least * $3 / 100 + 1 - runs))) || { echo "$more"; exit 1; }
-		runs=$((runs + more))
+		runs=$((runs + ${more%% *}))
+		read -r passed cpu < <(echo "$passed $cpu $more" | awk '{ print $1 + $4, $2 + $5 }')
 	done
-	echo "$1: $runs inputs, coverage $(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$work/$1.log" | tail -1)"
-	total=$((total + runs))
+	awk -v name="$1" -v runs="$runs" -v passed="$passed" -v cpu="$cpu" 'BEGIN { printf "%s: %d inputs, %d a second (%d of a processor'\''s)",
+		name, runs, runs / passed, runs / cpu }
+		/^#.* cov: / { cov = $4 } /^each of/ { said = said ", " $0 } /^tools ran/ { said = said ", " $0 }
+		END { print ", coverage " cov said }' "$work/$1.log"
+	echo "$runs" > "$work/$1.count"
 }
-for kind in clean journal mirror apart behind; do fuzz $kind $kind 10; done
-for kind in lazy behind apart; do MIRROR=1 fuzz $kind-copy $kind 5; done	# of the metadata is damaged instead
-SHELVES=1 fuzz shelves journal 4
-SHELVES=1 fuzz shelves-behind behind 3
-for kind in journal apart; do RESTORE=1 fuzz $kind-restore $kind 15; done	# what restore is given is changed instead
+# start NAME KIND SHARE: beside others, while those are fewer than JOBS; of one that failed the others say nothing
+start() {
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || failed=1; done
+	[ $failed = 0 ] || return 0
+	names+=("$1")
+	fuzz "$@" &
+}
+names=()
+for kind in clean journal mirror apart behind; do start $kind $kind 12; done
+for kind in lazy behind apart; do MIRROR=1 start $kind-copy $kind 6; done	# of the metadata is damaged instead
+SHELVES=1 start shelves journal 3
+SHELVES=1 start shelves-behind behind 2
+for kind in journal apart; do RESTORE=1 start $kind-restore $kind 9; done	# what restore is given is changed instead
+wait
+for name in "${names[@]}"; do
+	[ -s "$work/$name.count" ] || die "$name has failed"
+	total=$((total + $(cat "$work/$name.count")))
+done
 [ $total -ge "$least" ] || die "only $total inputs"
 echo "ok: $total inputs in all"
