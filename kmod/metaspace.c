@@ -30,9 +30,7 @@ int tr_metaspace_init(struct terrace *tr)
 	const struct tr_super *super = &tr->super;
 
 	space->blocks = super->meta_blocks;
-	space->first = max3(super->journal_start + super->journal_blocks,
-			    super->bitmap_start[0] + super->bitmap_blocks,
-			    super->bitmap_start[1] + super->bitmap_blocks);
+	space->first = tr_first_page(super);
 	space->hand = space->first;
 	if (space->blocks > U32_MAX)
 		return -EFBIG;		/* 16 TiB of metadata; lib/bitmap counts in 32 bits */

@@ -157,7 +157,7 @@ struct terrace_super_disk {
 	__le64	meta_blocks;			/*  88 */
 	__le64	journal_start;			/*  96: meta block */
 	__le64	journal_blocks;			/* 104 */
-	__le64	bitmap_start[2];		/* 112: meta blocks, one range per parity */
+	__le64	bitmap_start[2];		/* 112: one range per parity, behind the journal */
 	__le64	bitmap_blocks;			/* 128: of one parity */
 	__le64	tail_block_seq;			/* 136: first journal block to replay */
 	__le64	tail_nonce;			/* 144: activation of the block before the tail */

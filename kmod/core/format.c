@@ -270,35 +270,30 @@ static void decode_super(struct tr_super *super, const struct terrace_super_disk
 		decode_tier(&super->tier[i], &disk->tiers[i]);
 }
 
-/* The fixed areas: inside the metadata area, behind the superblocks, apart. */
+u64 tr_first_page(const struct tr_super *super)
+{
+	return super->bitmap_start[1] + super->bitmap_blocks;
+}
+
+/* The fixed areas: one behind the other, the superblocks, the journal, the bitmaps; then pages. */
 static bool areas_ok(const struct tr_super *super)
 {
-	u64 end = super->meta_blocks;
-	u64 nr = super->bitmap_blocks, journal = super->journal_blocks;
+	u64 end = super->meta_blocks, nr = super->bitmap_blocks;
 
-	if (end > TERRACE_ENTRY_BLOCK_MASK || !journal ||
-	    nr != (end + TERRACE_MBIT_BITS - 1) / TERRACE_MBIT_BITS)
-		return false;
-	return in_range(super->journal_start, journal, SUPER_BLOCKS, end) &&
-	       in_range(super->bitmap_start[0], nr, SUPER_BLOCKS, end) &&
-	       in_range(super->bitmap_start[1], nr, SUPER_BLOCKS, end) &&
-	       !overlap(super->journal_start, journal, super->bitmap_start[0], nr) &&
-	       !overlap(super->journal_start, journal, super->bitmap_start[1], nr) &&
-	       !overlap(super->bitmap_start[0], nr, super->bitmap_start[1], nr);
+	return end <= TERRACE_ENTRY_BLOCK_MASK && super->journal_blocks &&
+	       nr == (end + TERRACE_MBIT_BITS - 1) / TERRACE_MBIT_BITS &&
+	       in_range(super->journal_start, super->journal_blocks, SUPER_BLOCKS, end) &&
+	       super->bitmap_start[0] == super->journal_start + super->journal_blocks &&
+	       super->bitmap_start[1] == super->bitmap_start[0] + nr &&
+	       tr_first_page(super) <= end;
 }
 
 bool tr_entry_ok(const struct tr_super *super, const struct tr_entry *entry)
 {
-	u64 nr = super->bitmap_blocks;
-
 	if (!entry->block)
 		return true;
 	return entry->blocks >= 1 && entry->blocks <= TERRACE_MAP_MAX_BLOCKS &&
-	       in_range(entry->block, entry->blocks, SUPER_BLOCKS, super->meta_blocks) &&
-	       !overlap(entry->block, entry->blocks, super->journal_start,
-			super->journal_blocks) &&
-	       !overlap(entry->block, entry->blocks, super->bitmap_start[0], nr) &&
-	       !overlap(entry->block, entry->blocks, super->bitmap_start[1], nr);
+	       in_range(entry->block, entry->blocks, tr_first_page(super), super->meta_blocks);
 }
 
 static bool tier_ok(const struct tr_super *super, const struct tr_super_tier *tier)

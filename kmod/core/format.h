@@ -103,6 +103,9 @@ int tr_super_decode(struct tr_super *super, const void *block);
 /* Of two decoded copies (either may be NULL) the one to use: the newer. */
 const struct tr_super *tr_super_newest(const struct tr_super *a, const struct tr_super *b);
 
+/* First meta block of the pages area. */
+u64 tr_first_page(const struct tr_super *super);
+
 /* No child, or a page of possible length in the part that pages may use. */
 bool tr_entry_ok(const struct tr_super *super, const struct tr_entry *entry);
 

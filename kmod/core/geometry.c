@@ -203,11 +203,6 @@ static void lay_out_metadata(struct tr_super *super, const struct tr_plan_args *
 	super->meta_blocks = total;
 }
 
-u64 tr_first_page(const struct tr_super *super)
-{
-	return super->bitmap_start[1] + super->bitmap_blocks;
-}
-
 /* ---- how much room that leaves ------------------------------------------------ */
 
 u64 tr_chunks(u64 data_blocks)

@@ -156,9 +156,6 @@ u64 tr_pages_of_new(u64 nr, u64 regions);
  */
 u64 tr_pages_kept(const struct tr_super *super, u64 regions);
 
-/* First meta block of the pages area. */
-u64 tr_first_page(const struct tr_super *super);
-
 /* Drives of similar latency: the mirror may be synchronous. */
 bool tr_comparable(u32 class, u32 other);
 

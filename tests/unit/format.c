@@ -237,6 +237,9 @@ static void impossible_superblocks_are_refused(void **state)
 	SUPER(-EUCLEAN, s.journal_blocks = 0);
 	SUPER(-EUCLEAN, s.journal_blocks = ~0ull);
 	SUPER(-EUCLEAN, s.bitmap_start[0] = 1001);
+	SUPER(-EUCLEAN, s.bitmap_start[0] = 1010); /* among the pages */
+	SUPER(-EUCLEAN, s.bitmap_start[1] = 1002);
+	SUPER(-EUCLEAN, s.bitmap_start[1] = 1010);
 	SUPER(-EUCLEAN, s.bitmap_start[0] = 1004); /* into bitmap 1 */
 	SUPER(-EUCLEAN, s.bitmap_start[1] = 69998);
 	SUPER(-EUCLEAN, s.bitmap_start[1] = ~0ull - 1);
