@@ -28,6 +28,7 @@
 #define SIGNS		4	/* appends in a row before something is done */
 #define FEW		32	/* records of one commit */
 #define LEAST		16u	/* blocks prepared at once */
+#define PIECE		8u	/* of them written at once */
 #define NOWHERE		(~0ull)
 
 struct append {
@@ -70,20 +71,21 @@ u32 tr_append_tiers(const struct terrace *tr)
 	return tiers;
 }
 
-/* Written, not asked for: a drive that unmaps them would have to find room for the append. */
+/*
+ * Written, not asked for: a drive that unmaps them would have to find room for the append.
+ * A few at a time: who appends writes to the same drive, and waits behind what it was given.
+ */
 static int write_zeros(struct terrace *tr, const struct tr_io *io, u32 nr)
 {
 	sector_t sector = tr_io_sector(tr, io);
-	struct tr_burst burst;
+	int err = 0;
 	u32 n;
 
-	tr_burst_begin(&burst);
-	for (; nr; nr -= n, sector += n * TERRACE_BLOCK_SECTORS) {
-		n = min_t(u32, nr, TR_MOST_UNIT);
-		tr_burst_rw(&burst, tr->tier[io->tier].bdev, sector, tr->zeros, n * TERRACE_BLOCK_BYTES,
-			    REQ_OP_WRITE);
+	for (; nr && !err; nr -= n, sector += n * TERRACE_BLOCK_SECTORS) {
+		n = min(nr, PIECE);
+		err = tr_rw(tr->tier[io->tier].bdev, sector, tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
 	}
-	return tr_burst_wait(&burst);
+	return err;
 }
 
 static enum tr_verdict route(struct terrace *tr, struct tr_io *io, u64 block, u32 *nr)
