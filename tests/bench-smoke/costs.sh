@@ -4,7 +4,7 @@
 # vm: mode=vtime memory=1500M timeout=400 build=bench-tools,orders
 #
 # Nanoseconds of virtual time, which are instructions, above the RAM disk below: hits,
-# new blocks, fsyncs, packed reads. They repeat to hundredths of a percent, so 3 %
+# new blocks, fsyncs, packed reads; appends above a drive of the model. They repeat to hundredths of a percent, so 3 %
 # more is a change of the code. Who makes something dearer on purpose, or cheaper, writes the
 # new figure into the file, in the same commit, with the reason in its message.
 # Other kernels than the file's are measured and not judged.
@@ -101,6 +101,22 @@ for depth in 1 32; do
 	cost packed-read-depth-$depth $(($(each "$VOL" read $BLOCKS "$IOS" $depth) - raw))
 done
 [ $(($(vol_tier 1 reads) - reads)) -ge $((2 * IOS)) ] || die "some reads were not of packs: $(vol_status)"
+
+# ---- fsynced appends ----
+
+# The drive takes time here: who prepares places writes to it beside the appender.
+vol_down
+mkdrive nvme nvme-tlc 128 lbs=4096 powercut=off cache=off
+dd if=/dev/zero of=/dev/mapper/nvme bs=1M oflag=direct status=none 2> /dev/null || true
+appends() { said=$(from_ram commits "$1" 8192 4000 1 1 order); echo "# 4,000 appends to $1: $said"; }
+appends /dev/mapper/nvme
+raw=$(word write)
+VOL_DRIVES=(/dev/mapper/nvme /dev/ram/slow)
+vol_format --tier nvme:slots:atomic=/dev/mapper/nvme --tier hdd:shelves:atomic=/dev/ram/slow --journal 16M
+vol_up stream_kb=0
+sleep 5
+appends "$VOL"
+cost append-fsynced $((($(word write) - raw) * 10))
 
 vol_down
 [ "$judged" ] || skip "the file has figures of another kernel than $(uname -r)"
