@@ -301,7 +301,7 @@ bench: setup
 bench-io: setup
 	$(Q)scripts/setup --bench
 	$(Q)$(MAKE) kmod drive daemon oracle bench-tools drive-tools orders
-	$(Q)tests/bench/run lines io open scale bandwidth smp; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
+	$(Q)tests/bench/run lines io fsync open scale bandwidth smp; missed=$$?; tests/bench/plot; tests/bench/page; exit $$missed
 #: make bench-tier    Terrace beside dm-cache, dm-writecache and bcache on the same drives, and the page of it
 #: make bench-policy  one technique switched at a time
 #: make bench-ablations  that, and what files, packs and early termination are worth: one table

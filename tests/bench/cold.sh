@@ -37,11 +37,6 @@ deep() {
 	from_ram around "$RAM/fio" "${job[@]}" --randseed=2 --number_ios="$DEEP_READS" > /dev/null
 	functions "$DEEP_READS" "$2"
 }
-# above RAW COLD FILE: what each function takes more, or less, in instructions per read
-above() {
-	awk 'NR == FNR { raw[$1] = $2; next } { print int(($2 - raw[$1]) / 1000 + (raw[$1] > $2 ? -0.5 : 0.5)), $1; delete raw[$1] }
-		END { for (f in raw) print int(-raw[f] / 1000 - 0.5), f }' "$1" "$2" | sort -rn > "$OUT/$3"
-}
 cache_hits() { cat /sys/fs/terrace/*/cache_hits; }
 
 # packs DRIVE NAME [CACHE_MB [deep]]: a volume whose cold blocks lie there
@@ -66,16 +61,7 @@ packs() {
 		profile "$VOL" /dev/shm/cold
 	fi
 	vol_down
-	above /dev/shm/raw /dev/shm/cold "$2.txt"
-}
-sum() { awk '{ n += $1 } END { print n }' "$OUT/$1.txt"; }
-
-# of WHAT REGEX: functions that match, and no regex before
-left=/dev/shm/left
-of() {
-	figure "$1" "$(grep -E "$2" $left | awk '{ n += $1 } END { print n + 0 }')" instructions
-	grep -vE "$2" $left > $left.new || true
-	mv $left.new $left
+	above /dev/shm/raw /dev/shm/cold "$2"
 }
 # on_drive NAME [CACHE_MB [deep]]: on the drive model, new each time
 on_drive() {
@@ -98,7 +84,7 @@ figure "… and kept in a promotion cache of 64 MiB, the default" "$(sum cold-de
 mkram slow 512
 packs /dev/ram/slow cold
 bar "cold 4 KiB pread(): CPU above a pread() of a RAM disk" "$(sum cold)" ns 12000
-cp "$OUT/cold.txt" $left
+apart cold
 of "… decoding" 'LZ4_'
 of "… what is copied" ' mem(cpy|set)'
 of "… CRC" 'crc'

@@ -2,11 +2,12 @@
 /*
  * hits: reads one block after the other, each between two marks
  *
- *	hits DEVICE write|read|new STRIDE COUNT [READS [SEED]]
+ *	hits DEVICE write|read|fsync|new STRIDE COUNT [READS [SEED]]
  *
  * write: one block every STRIDE bytes, COUNT of them, past the page cache.
  * read: READS random ones of these, each between marks that the QEMU plugin
  * tests/bench/lines/plugin.c knows; a mark is a no-op for everybody else.
+ * fsync: writes READS random ones of these, and marks the fsync behind each.
  * new: writes the blocks behind those of write, between marks.
  */
 #include "blocks.h"
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 5) {
-		fprintf(stderr, "usage: hits DEVICE write|read|new STRIDE COUNT [READS [SEED]]\n");
+		fprintf(stderr, "usage: hits DEVICE write|read|fsync|new STRIDE COUNT [READS [SEED]]\n");
 		return 2;
 	}
 	stride = strtoull(argv[3], NULL, 0);
@@ -46,7 +47,18 @@ int main(int argc, char **argv)
 		MARK(3);
 		return 0;
 	}
-	for (k = 0; k < reads; k++) {
+	for (k = 0; k < reads && !strcmp(argv[2], "fsync"); k++) {
+		int err;
+
+		if (pwrite(fd, block, BLOCK, rnd(&seed, count) * stride) != BLOCK)
+			trouble("write", errno);
+		MARK(1);
+		err = fsync(fd);
+		MARK(2);
+		if (err)
+			trouble("fsync", errno);
+	}
+	for (k = 0; k < reads && strcmp(argv[2], "fsync"); k++) {
 		uint64_t at = rnd(&seed, count) * stride;
 		ssize_t got;
 
