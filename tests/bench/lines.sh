@@ -32,13 +32,13 @@ word() { tr ' ' '\n' < "$OUT/lines" | sed -n "s/^$1=//p"; }
 
 from_ram hits "$VOL" write $STRIDE "$REGIONS"
 sync "$VOL"
-from_ram hits "$VOL" read $STRIDE "$REGIONS" 500		# first use of the code
+from_ram hits "$VOL" read $STRIDE "$REGIONS" 500 1		# first use of the code
 rm -f "$OUT/lines"
 from_ram hits "$VOL" new $STRIDE 200
 figure "new block: locked instructions" "$(word atomics)" in_200
 [ "$(word atomics)" -gt 200 ] || die "the plugin sees no atomics where there are some"
 rm -f "$OUT/lines"
-from_ram hits "$VOL" read $STRIDE "$REGIONS" "$READS" 2
+from_ram hits "$VOL" read $STRIDE "$REGIONS" 500 3 "$READS" 2
 [ -s "$OUT/lines" ] || die "the plugin counted nothing: is the machine run with --plugin?"
 [ "$(word ios)" = "$READS" ] || die "the plugin saw $(word ios) of $READS reads"
 [ "$(vol_tier 1 reads)" = 0 ] || die "some reads were no hits: $(vol_status)"
