@@ -77,5 +77,37 @@ if unshare -rm true 2>/dev/null; then
 	tail -1 "$OUT/calls" | grep -q -- 'install --reinstall .*linux-image-6.1.0-9-amd64 linux-headers-6.1.0-9-amd64$' || die "called: $(tail -1 "$OUT/calls")"
 fi
 
+# the tools of peers: from suites that stay off, unpacked beside the build, once
+if unshare -rm true 2>/dev/null; then
+	tree=$OUT/tree
+	mkdir -p "$tree/scripts" "$OUT"/boot "$OUT"/modules/{6.1.0-9-amd64,6.12.1+deb12-amd64}/build
+	cp scripts/setup "$tree/scripts/"
+	touch "$OUT"/boot/vmlinuz-{6.1.0-9-amd64,6.12.1+deb12-amd64} "$OUT"/modules/{6.1.0-9-amd64,6.12.1+deb12-amd64}/build/Makefile
+	peers() {
+		unshare -rm env PATH="$fake:$PATH" bash -c "mount --bind $OUT/boot /boot && mount --bind $OUT/modules /lib/modules && $tree/scripts/setup --peers"
+	}
+	fake dpkg-query "echo '$all_installed'"
+	fake id 'echo 0'
+	fake apt-get "echo \"\$*\" >> $OUT/calls.peers"'
+		case " $* " in
+		*" indextargets "*) echo "http://mirror/debian /key.gpg end" ;;
+		*" download vdo/"*) [ ! -e '"$OUT"'/no-vdo ] || exit 100; touch vdo.deb ;;
+		*" download "*) touch tools.deb ;;
+		esac'
+	# shellcheck disable=SC2016
+	fake dpkg-deb 'mkdir -p "$3/usr/bin"; echo > "$3/usr/bin/vdoformat"; chmod +x "$3/usr/bin/vdoformat"'
+	touch "$OUT/no-vdo"
+	expect 1 'vdoformat cannot be had: its peer will be said not to be here' peers
+	[ ! -e "$tree/build/peers/vdoformat" ] || die "a tool that was not had is there"
+	[ -x "$tree/build/peers/bcachefs" ] || die "the tool behind the one that cannot be had is not there"
+	rm "$OUT/no-vdo"
+	expect 0 'setup: unpacking vdoformat into build/peers' peers
+	[ -x "$tree/build/peers/vdoformat" ] || die "the tool is not there"
+	grep -q 'download vdo/bookworm-backports$' "$OUT/calls.peers" || die "called: $(cat "$OUT/calls.peers")"
+	! grep -v -e 'indextargets' -e 'Dir::Etc::SourceParts=/dev/null' "$OUT/calls.peers" || die "that was asked of the system's own lists"
+	! grep -w install "$OUT/calls.peers" || die "a tool was installed"
+	expect 0 "" peers
+fi
+
 # every group and line is well formed: a group, a package, a reason
 scripts/setup --list | awk 'NF < 3 || $1 !~ /^(build|test|lint|deep|demo|bench|docs|debug)$/ { print "odd line: " $0; bad = 1 } END { exit bad }'
