@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every tunable from one end to the other, a thousand times a second, all figures read and every message that needs no new table, while there are writes, discards and orders.
-# vm: mode=functional memory=1G cpus=2 timeout=180 build=oracle,orders
+# vm: mode=functional memory=1G cpus=2 timeout=400 build=oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -45,11 +45,12 @@ messages "${sets[@]}" > /dev/shm/sets &
 jobs+=($!)
 messages commit trim evict trim_homes evict_indexes checkpoint > /dev/shm/others &
 jobs+=($!)
-begun=$SECONDS
-for ((step = 0; SECONDS < begun + SECONDS_EACH; step++)); do
+for ((step = 0; ; step++)); do
+	at_once || break
 	oracle_run --seed $step --ops 100 --threads 2 --depth 8 --max-kb 64 --hot 30 --max-discard-kb 256
 	oracle_clean --touched --sample 16
 done
+enough
 for job in "${jobs[@]}"; do wait "$job" || die "a message was refused"; done
 orders_end
 kill $looks
