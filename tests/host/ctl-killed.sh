@@ -8,19 +8,6 @@ ctl=$TERRACE_TREE/build/terracectl
 cd "$OUT" || exit
 build_image
 
-# tests/die/die.c
-export COUNT=$OUT/count WRITES=1
-# dies N ARG...: terracectl dies before its write N; 0: it does not, and $writes is how many there were
-dies() {
-	local at=$1 status=0
-	shift
-	{ DIE_AT=$at LD_PRELOAD=$TERRACE_TREE/build/die.so "$ctl" "$@" > said 2>&1 < /dev/null || status=$?; } 2> /dev/null
-	[ "$at" != 0 ] || writes=$(cat count)
-	[ "$at" = 0 ] || check_eq "status of a killed terracectl $1" "$status" 137
-}
-# points FIRST..LAST: where to die: the first ones, the last ones, some between
-points() { awk -v n="$writes" 'BEGIN { for (i = 1; i <= n; i++) if (i <= 3 || i > n - 6 || i % int(n / 5 + 1) == 0) print i }'; }
-
 # ---- format (create writes by the same code)
 make=(format --name db --tier optane:atomic=fast --tier nvme:shelves:atomic=slow --meta meta)
 fresh() { new_images fast 128M slow 320M meta 64M; }
@@ -28,7 +15,7 @@ fresh
 dies 0 "${make[@]}"
 [ "$writes" -gt 15 ] || die "format has only $writes writes"
 again=0
-for at in $(points); do
+for at in $(points 3 6 5); do
 	fresh
 	dies "$at" "${make[@]}"
 	"$ctl" check fast slow meta > said 2>&1 && die "killed before write $at of $writes: a volume already"
@@ -66,7 +53,7 @@ all_there() {
 }
 image
 dies 0 repair --to new fast slow
-for at in $(points | sed -n '1~2p'); do
+for at in $(points 3 6 5 | sed -n '1~2p'); do
 	new_images new 64M
 	dies "$at" repair --to new fast slow
 	"$ctl" check new fast slow > said 2>&1 && die "killed before write $at of $writes: repaired already"
@@ -79,7 +66,7 @@ cp --sparse=always slow slow.damaged
 dies 0 repair --in-place fast slow
 all_there fast slow
 last=$writes
-for at in $(points); do
+for at in $(points 3 6 5); do
 	cp --sparse=always fast.damaged fast
 	cp --sparse=always slow.damaged slow
 	dies "$at" repair --in-place fast slow
@@ -99,7 +86,7 @@ again() {
 	cp --sparse=always slow slow.damaged
 	dies 0 repair --in-place "$@" fast slow
 	mapped=$(grep -oE '[0-9]+ blocks mapped' said) || die "$what: $(cat said)"
-	for at in $(points); do
+	for at in $(points 3 6 5); do
 		cp --sparse=always fast.damaged fast
 		cp --sparse=always slow.damaged slow
 		dies "$at" repair --in-place "$@" fast slow

@@ -8,18 +8,6 @@ ctl=$TERRACE_TREE/build/terracectl
 cd "$OUT" || exit
 build_image
 
-# tests/die/die.c
-export COUNT=$OUT/count WRITES=1
-# dies N ARG...: restore dies before its write N; 0: it does not, and $writes is how many there were
-dies() {
-	local at=$1 status=0
-	shift
-	{ DIE_AT=$at LD_PRELOAD=$TERRACE_TREE/build/die.so "$ctl" restore "$@" > said 2>&1 < /dev/null || status=$?; } 2> /dev/null
-	[ "$at" != 0 ] || writes=$(cat count)
-	check_eq "status of a restore killed before write $at: $(cat said)" "$status" $((at ? 137 : 0))
-}
-# points: the first writes, the last ones, some between
-points() { awk -v n="$writes" 'BEGIN { for (i = 1; i <= n; i++) if (i <= 11 || i > n - 5 || i % int(n / 3 + 1) == 0) print i }'; }
 # volume OPTION...: two drives of one size, a fast and a slow one
 volume() {
 	new_images a 256M b 256M
@@ -55,10 +43,11 @@ not_sound() { ! "$ctl" check a b > said 2>&1 || die "$1: sound already"; }
 for mirror in none sync; do
 	volume --mirror $mirror
 	expect 0 ': sound$' "$ctl" check --full a b
-	dies 0 dumped b a
+	dies 0 restore dumped b a
+	check_eq "status of a restore" "$ended" 0
 	as_before "mirror $mirror, not killed" a b
-	for at in $(points); do
-		dies "$at" dumped b a
+	for at in $(points 11 5 3); do
+		dies "$at" restore dumped b a
 		[ "$at" = 1 ] || not_sound "killed before write $at of $writes"
 		expect 0 "restored$" "$ctl" restore dumped b a
 		as_before "mirror $mirror, killed before write $at of $writes" a b
@@ -79,10 +68,10 @@ back() {
 # torn N [COPY]: write N was the last one, and only the beginning of it is there; false: it was none of a label's place
 torn() {
 	back "${@:2}"
-	dies "$1" dumped b a
+	dies "$1" restore dumped b a
 	head -c 8192 a > a.head; head -c 8192 b > b.head
 	back "${@:2}"
-	dies $(($1 + 1)) dumped b a
+	dies $(($1 + 1)) restore dumped b a
 	python3 - <<-'PY'
 	import sys
 	found = False
@@ -120,14 +109,14 @@ done
 # ---- drives without a label: the first call gives them their places, whatever the order of the second
 for at in 1 2 3 4 5 6 8 11; do
 	new_images a 256M
-	dies "$at" dumped a b
+	dies "$at" restore dumped a b
 	expect 0 "restored$" "$ctl" restore dumped b a
 	head -c 8192 a | cmp - <(head -c 8192 a.was) || die "killed before write $at: the new drive"
 	as_before "new drive, killed before write $at" b
 done
 for at in 1 2 3 4 5 6 8 11; do
 	new_images a 256M b 256M
-	dies "$at" dumped a b
+	dies "$at" restore dumped a b
 	if [ "$at" -gt 4 ]; then order='b a'; else order='a b'; fi
 	# shellcheck disable=SC2086 # words
 	expect 0 "restored$" "$ctl" restore dumped $order
@@ -138,7 +127,7 @@ done
 
 # ---- what is left says so, and is nothing that another command may take
 back
-dies 20 dumped b a
+dies 20 restore dumped b a
 expect 1 "a.* a restore was stopped.*: terracectl restore" "$ctl" check a b
 expect 1 "a holds what a restore that was stopped has left of Terrace volume [0-9a-f-]+: nothing changed; --force" \
 	"$ctl" format --tier optane=a --tier hdd=b
@@ -152,7 +141,7 @@ meta=$(sed -n 's/^label area=label0 .* meta_start=\([0-9]*\) .*/\1/p' dumped | h
 sed -E "/^label area=label0/{s/ data_start=$start data_blocks=[0-9]*/ data_start=8192 data_blocks=16384/;s/ meta_start=$meta/ meta_start=4096/}" dumped > moved
 refused() { unchanged a b -- expect 1 "$1" "$ctl" restore "${@:2}"; }
 refused "a: the dump has metadata where its label says that data are; nothing changed; --force" moved b a
-dies 20 dumped b a
+dies 20 restore dumped b a
 refused "a: the dump has metadata where its label says that data are; nothing changed; --force" moved b a
 expect 0 "restored$" "$ctl" restore dumped b a
 as_before "after one that was refused" a b
@@ -160,5 +149,5 @@ as_before "after one that was refused" a b
 # ---- two that say they are the same
 cp --sparse=always a copy
 refused "copy and a are both tier 0 of the dump's volume: .* nothing changed" --force dumped copy a
-dies 3 dumped b a
+dies 3 restore dumped b a
 refused "a and copy are both tier 0 of the dump's volume: .* nothing changed" --force dumped a copy

@@ -93,3 +93,19 @@ spoil() {
 	        f.write(random.randbytes(8))
 	PY
 }
+
+# dies N ARG...: terracectl dies before its write N (tests/die/die.c); 0: it does not, $writes is how many there were, and
+# $ended how it ended
+dies() {
+	local at=$1
+	shift
+	ended=0
+	{ WRITES=1 COUNT=$OUT/count DIE_AT=$at LD_PRELOAD=$TERRACE_TREE/build/die.so "$TERRACE_TREE/build/terracectl" "$@" > said 2>&1 < /dev/null || ended=$?; } 2> /dev/null
+	if [ "$at" = 0 ]; then writes=$(cat "$OUT/count"); else check_eq "status of a $1 killed before write $at: $(cat said)" "$ended" 137; fi
+}
+
+# points FIRST LAST PARTS: of $writes where to die: so many first ones, so many last ones, and one for each part of all
+points() {
+	awk -v n="$writes" -v first="$1" -v last="$2" -v parts="$3" \
+		'BEGIN { for (i = 1; i <= n; i++) if (i <= first || i > n - last || i % int(n / parts + 1) == 0) print i }'
+}
