@@ -25,7 +25,7 @@ cuts=0 down=0
 # cut OP DRIVE KIND N [after]: fails when the operation ended with the power on
 cut() {
 	local op=$1 drive=$2 what="$layout, $1: $2 $3 $4 ${5:-before}" reached=0
-	down=0
+	down=0 crashed=0
 	"before_$op"
 	# shellcheck disable=SC2086 # a word or none
 	drive "$drive" arm "$3" "$4" ${5:-}
@@ -37,12 +37,13 @@ cut() {
 		on
 		(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$what: the check finds problems (seed $SEED)"; }
 		vol_up "${UP[@]}" || die "$what: the volume does not come up (seed $SEED)"
-		oracle_crash --touched --sample 64 > /dev/shm/verified || { cat /dev/shm/verified; die "$what (seed $SEED)"; }
+		seen "$what"
 		sized "$what"
 		cuts=$((cuts + 1))
 		COUNT[$op]=$((${COUNT[$op]:-0} + 1))
 	else
 		drive "$drive" disarm
+		[ $crashed = 0 ] || seen "$what, which was not reached"
 	fi
 	[ $reached = 1 ]
 }

@@ -7,6 +7,7 @@
 # lay LAYOUT, strike	drives, a volume that is up and a ledger; take all of it away
 # before_OP, do_OP	of each operation, what comes before and what is interrupted
 # off, on		the power, of all drives
+# seen WHAT		the oracle hears that the power went: what is there now must be allowed, and is what must stay
 # sized WHAT		a size that was acknowledged stays
 # in_turn		each OP UNTIL, which the script has, of all OPS on all LAYOUTS; they
 #			share LIMIT seconds. COUNT[OP] is what it has done
@@ -90,7 +91,8 @@ do_checkpoint() { vol_message checkpoint; work 4 --weights fua=1; vol_message ch
 # 256 journal blocks: a commit of one record each
 before_wrap() { small; }
 do_wrap() { work 150 --weights write=6,fua=2,flush=2 --max-kb 8 --depth 2; }
-before_recovery() { small; vol_message commit; small; off; on; down=1; }
+# the power has gone whether what is to be interrupted is reached or not: $crashed
+before_recovery() { small; vol_message commit; small; off; on; down=1 crashed=1; }
 do_recovery() { vol_up "${UP[@]}" && down=0; work 4 --weights fua=1,write=1; vol_message checkpoint; }
 before_resize() { small; }
 # a drive that has become larger
@@ -110,6 +112,7 @@ on() {
 	drive_revive fast
 	for d in "${DRIVES[@]}"; do drive "$d" disarm; done
 }
+seen() { oracle_crash --touched --sample 64 > /dev/shm/verified || { cat /dev/shm/verified; die "$1 (seed $SEED)"; }; }
 # sized WHAT: a size that was acknowledged stays (the table is as it was formatted)
 sized() {
 	size=$(($(cat /sys/fs/terrace/*/virtual_blocks) * 8 / MIB))
