@@ -8,7 +8,7 @@
 # more is a change of the code. Who makes something dearer on purpose, or cheaper, writes the
 # new figure into the file, in the same commit, with the reason in its message.
 # Other kernels than the file's are measured and not judged.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 

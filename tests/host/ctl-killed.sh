@@ -7,6 +7,7 @@
 ctl=$TERRACE_TREE/build/terracectl
 cd "$OUT" || exit
 build_image
+writes=0	# dies tells
 
 # ---- format (create writes by the same code)
 make=(format --name db --tier optane:atomic=fast --tier nvme:shelves:atomic=slow --meta meta)

@@ -7,6 +7,7 @@
 ctl=$TERRACE_TREE/build/terracectl
 cd "$OUT" || exit
 build_image
+writes=0 ended=1	# dies tells
 
 # volume OPTION...: two drives of one size, a fast and a slow one
 volume() {
