@@ -25,6 +25,15 @@ do_stop() { dmr vol && down=1; }
 declare -A COUNT
 failures=0 down=0
 
+# One failed write takes a copy of the metadata out for good: it is made anew, or what comes would meet the other one alone.
+whole() {
+	local ctl=$TERRACE_TREE/build/terracectl
+	"$ctl" check "${DRIVES[@]/#//dev/mapper/}" > /dev/shm/checked 2>&1 || die "$1: $(cat /dev/shm/checked)"
+	grep -q 'its metadata is stale' /dev/shm/checked || return 0
+	"$ctl" repair --in-place "${DRIVES[@]/#//dev/mapper/}" > /dev/shm/repaired 2>&1 || { cat /dev/shm/repaired; die "$1: the stale copy is not made anew (seed $SEED)"; }
+	grep -q 'nothing lost' /dev/shm/repaired || { cat /dev/shm/repaired; die "$1: the repair of a stale copy lost something (seed $SEED)"; }
+}
+
 # fail OP DRIVE KIND N: fails when the operation did not come that far
 fail() {
 	local op=$1 drive=$2 kind=$3 n=$4 what="$layout, $1: $3 $4 of $2 fails" before
@@ -41,6 +50,7 @@ fail() {
 	[ "$down" = 1 ] || ! dmsetup info vol > /dev/null 2>&1 || dmr vol
 	down=0
 	(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$what: the check finds problems (seed $SEED)"; }
+	whole "$what"
 	vol_up "${UP[@]}" || die "$what: the volume does not come up (seed $SEED)"
 	check_eq "$what: mode after it was opened again" "$(vol_get mode)" write
 	seen "$what"
