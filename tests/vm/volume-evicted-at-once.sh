@@ -79,7 +79,8 @@ vol_down
 vol_up
 ask summary 0 > /dev/null
 summaries > /dev/shm/anew
-diff /dev/shm/summaries /dev/shm/anew || die "summaries are not what they are when all is counted anew"
+# Packs of which nothing lives may stay until the stop: those were compared with what REGIONS says.
+diff <(sed 's/packs=[0-9]* //' /dev/shm/summaries) <(sed 's/packs=[0-9]* //' /dev/shm/anew) || die "summaries are not what they are when all is counted anew"
 vol_down
 vol_check
 pass "regions, bitmaps and tables in use over $evictions evictions"
