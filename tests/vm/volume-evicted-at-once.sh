@@ -79,7 +79,7 @@ vol_down
 vol_up
 ask summary 0 > /dev/null
 summaries > /dev/shm/anew
-# Packs of which nothing lives may stay until the stop: those were compared with what REGIONS says.
+# A start has the janitor clean the shelves, which makes one pack of a region's: those were compared with what REGIONS says.
 diff <(sed 's/packs=[0-9]* //' /dev/shm/summaries) <(sed 's/packs=[0-9]* //' /dev/shm/anew) || die "summaries are not what they are when all is counted anew"
 vol_down
 vol_check
