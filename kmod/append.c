@@ -81,6 +81,7 @@ static int write_zeros(struct terrace *tr, const struct tr_io *io, u32 nr)
 	int err = 0;
 	u32 n;
 
+	static_assert(PIECE <= TR_MOST_UNIT);	/* tr->zeros has no more */
 	for (; nr && !err; nr -= n, sector += n * TERRACE_BLOCK_SECTORS) {
 		n = min(nr, PIECE);
 		err = tr_rw(tr->tier[io->tier].bdev, sector, tr->zeros, n * TERRACE_BLOCK_BYTES, REQ_OP_WRITE);
