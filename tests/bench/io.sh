@@ -246,6 +246,10 @@ appends() {
 		mkdrive fastd nvme-tlc 256 lbs=4096 powercut=$cache cache=$cache
 		dd if=/dev/zero of=/dev/mapper/fastd bs=1M count=256 oflag=direct status=none
 		append bare /dev/mapper/fastd
+		dmc fastlin "0 $((255 * 2048)) linear /dev/mapper/fastd 0"
+		append linear /dev/mapper/fastlin
+		dmr fastlin
+		figure "fsynced appends, dm-linear, volatile cache $cache, of the bare drive's" $((NS[bare] * 1000 / NS[linear])) o/oo
 		VOL_DRIVES=(/dev/mapper/fastd /dev/ram/tslow)
 		for journal in 1M 16M; do
 			what="journal $journal, volatile cache $cache"
