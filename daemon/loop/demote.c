@@ -292,7 +292,8 @@ void demote(struct engine *e, uint64_t blocks)
 {
 	struct msc_tunables msc = priced(e);
 
-	if (demote_sampled(e))
+	/* Nothing is chosen, nor sampled, that could not be ordered. */
+	if (orders_wait_for_cpu(e) || demote_sampled(e))
 		return;
 	if (look_for_room(e, blocks, &msc) && !e->leaving)
 		in_vain(e, &msc);

@@ -167,6 +167,7 @@ struct engine_stats {
 	uint64_t packed_loose, loose_left;	/* blocks; regions that do not shrink */
 	uint64_t gathered;		/* regions that lay scattered */
 	uint64_t samples, incompressible;	/* regions looked into; orders that pack nothing for it */
+	uint64_t not_sampled;		/* that would have been, had a CPU been idle */
 	uint64_t bequests, heirs, hot_heirs;	/* compactions; blocks that inherited; were hot by it */
 	uint64_t bequests_cut, heirs_left;	/* too large; hot, but not raised for want of room to remember */
 	uint64_t heat_left;		/* discarded blocks whose heat was left to fade: too many ranges at once */
@@ -277,6 +278,7 @@ struct engine {
 	struct codec_sample gain;	/* what packing gained, learnt from results and samples */
 	uint32_t gain_samples;		/* up to as many as count alike */
 	uint64_t gain_learnt;		/* decisions before the last of them */
+	uint64_t known_regions;		/* that were not sampled, or as one in so many */
 
 	struct scrub scrub;
 	uint64_t wall_s;		/* seconds since 1970, set by who ticks; 0: not known, no scrubs */
@@ -436,6 +438,8 @@ bool orders_busy(const struct engine *e, uint64_t region);
 bool orders_loose(const struct engine *e);
 /* 0; -EAGAIN: a limit says not now; -EDQUOT: endurance; -EBUSY: too many under way. */
 int orders_give(struct engine *e, const struct plan *plan);
+/* None would be given now, and why is told. */
+bool orders_wait_for_cpu(struct engine *e);
 int orders_send(struct engine *e);
 int orders_collect(struct engine *e);
 

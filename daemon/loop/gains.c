@@ -2,8 +2,8 @@
 /*
  * Regions that were chosen to go down wait here for a sample of what they hold, so that no CPU is
  * spent on packing what does not shrink.  It comes within a tick or two; one that does not is
- * given up, and packing goes by what it, and samples, gained elsewhere.  So do orders of a few blocks.  One that a
- * limit holds back stays here: it is not read again each tick.
+ * given up, and packing goes by what it, and samples, gained elsewhere.  So do orders of a few blocks, and, where no CPU is
+ * idle and nothing has shrunk so far, most others.  One that a limit holds back stays here: it is not read again each tick.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #define FEW_BLOCKS	32u	/* going down: not worth reading 16 of them */
 #define PATIENCE_NS	2000000000ull
 #define STALE_NS	60000000000ull
+#define SHOWN		8u	/* samples, after which they have shown something; and of that many one is taken then */
 
 static struct gain_wait *wait_of(struct engine *e, uint64_t region)
 {
@@ -47,6 +48,22 @@ static void pick(struct engine *e, uint64_t region, const struct upmask *from, u
 	}
 }
 
+/*
+ * With all CPUs at work, and nothing that shrinks so far: what there was goes for most of what comes. What goes down without
+ * is packed when it is merged; what lies loose would be left for good.
+ */
+static bool is_known(struct engine *e, enum why why)
+{
+	const struct codec_tunables *t = &e->c.tuning.codec;
+
+	if (why == WHY_LOOSE || !e->cpu.full || e->stats.samples < SHOWN || codec_choose(t, 1, &e->gain).codec != CODEC_NONE)
+		return false;
+	if (++e->known_regions % SHOWN == 0)
+		return false;
+	e->stats.not_sampled++;
+	return true;
+}
+
 bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p, const struct upmask *from)
 {
 	uint64_t blocks[PORT_SAMPLE_BLOCKS];
@@ -55,6 +72,8 @@ bool gains_wait(struct engine *e, const struct choice *c, const struct plan *p, 
 
 	if (!e->port->ops->sample || e->c.evaluate || nr < FEW_BLOCKS ||
 	    e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
+		return false;
+	if (is_known(e, p->why))
 		return false;
 	while (w < e->gains + GAIN_WAITS && w->state != GAIN_FREE)
 		w++;

@@ -148,7 +148,7 @@ void pack_loose(struct engine *e)
 	uint32_t looks = e->book.regions < LOOKS ? (uint32_t)e->book.regions : LOOKS, exact = EXACT_LOOKS;
 
 	if (down->kind != TERRACE_KIND_SHELVES || !e->book.complete || !sampled(e) ||
-	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks))
+	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks) || orders_wait_for_cpu(e))
 		return;
 	while (looks-- && exact) {
 		uint64_t region = e->loose_hand;

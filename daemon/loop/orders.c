@@ -137,6 +137,15 @@ static int promise(struct engine *e, const struct plan *p)
 		      &e->stats.held_by_endurance, -EDQUOT);
 }
 
+bool orders_wait_for_cpu(struct engine *e)
+{
+	if (!cpu_holds(&e->cpu))
+		return false;
+	refuse(e, "no CPU is idle, and reads are served as well as can be: moves would only slow the load down (cpu.min_idle)",
+	       &e->stats.held_by_cpu, -EAGAIN);
+	return true;
+}
+
 static int afford(struct engine *e, const struct plan *p)
 {
 	uint32_t up = p->tier_up;
@@ -145,9 +154,8 @@ static int afford(struct engine *e, const struct plan *p)
 		e->stats.held_by_room++;
 		return -EAGAIN;
 	}
-	if (cpu_holds(&e->cpu))
-		return refuse(e, "no CPU is idle, and reads are served as well as can be: moves would only slow the load down (cpu.min_idle)",
-			      &e->stats.held_by_cpu, -EAGAIN);
+	if (orders_wait_for_cpu(e))
+		return -EAGAIN;
 	if (e->listens || others_are_spent(e, p) || !budget_take(&e->budget[e->down], &e->c.budget[e->down], down_bytes(p)))
 		return refuse(e, no_bandwidth(e), &e->stats.held_by_budget, -EAGAIN);
 	if (!budget_take(&e->budget[up], &e->c.budget[up], up_bytes(p))) {

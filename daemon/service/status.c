@@ -81,6 +81,7 @@ static struct json_object *moves_json(const struct engine *e)
 	number(o, "gathered_regions", s->gathered);
 	number(o, "loose_regions_left", s->loose_left);
 	number(o, "sampled_regions", s->samples);
+	number(o, "not_sampled_regions", s->not_sampled);
 	number(o, "orders_not_packed", s->incompressible);
 	number(o, "flushes", s->flushes);
 	number(o, "flushes_kept", s->flushes_kept);

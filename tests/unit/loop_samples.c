@@ -101,6 +101,52 @@ static void a_held_order_is_sampled_once(void **state)
 	sim_remove(s);
 }
 
+/*
+ * What goes down, @solid: none of it shrinks, while no CPU is idle, @share: of the CPUs' time is for moves then, 0: there are idle ones;
+ * how many samples were taken, and how many orders given.
+ */
+static void samples_of(bool solid, double share, uint64_t *samples, uint64_t *orders)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	s->samples = true;
+	s->solid = solid;
+	s->c.tuning.governor.min_moved = 1e9;
+	s->c.tuning.admit.uniform = 0;
+	s->c.tuning.cpu.share = share;
+	sim_open(s);
+	for (int i = 0; i < 60000; i++) {
+		sim_access(s, (uint64_t)i * 7 % BLOCKS, true);
+		if (i % 64 != 63)
+			continue;
+		s->cpu_all += 10;
+		s->cpu_idle += share > 0 ? 0 : 5;
+		assert_int_equal(sim_tick(s), 0);
+	}
+	*samples = s->e.stats.samples;
+	*orders = s->e.stats.done;
+	assert_int_equal(s->packed_in_vain, 0);
+	assert_true(solid || s->packed_even > 10);
+	sim_remove(s);
+}
+
+static void full_cpus_sample_an_eighth_of_what_does_not_shrink(void **state)
+{
+	uint64_t idle, busy, held, shrinks, orders[4];
+
+	(void)state;
+	samples_of(true, 0, &idle, &orders[0]);
+	samples_of(true, 1, &busy, &orders[1]);
+	samples_of(true, 0.005, &held, &orders[2]);
+	samples_of(false, 1, &shrinks, &orders[3]);
+	print_message("%lu samples of %lu orders, with all CPUs full %lu of %lu, where orders are held %lu of %lu; %lu of %lu of what shrinks\n",
+		      idle, orders[0], busy, orders[1], held, orders[2], shrinks, orders[3]);
+	assert_true(idle > 100 && orders[1] * 2 > orders[0] && orders[2] > 50);
+	assert_in_range(busy * 100 / orders[1], 5, idle * 100 / orders[0] / 3);
+	assert_in_range(held * 100 / orders[2], 5, idle * 100 / orders[0] / 3);
+	assert_true(shrinks * orders[0] * 2 > idle * orders[3]);
+}
+
 /* In clusters of several blocks those with the most heat come first, of each source of it. */
 static void the_warmest_come_first(void **state)
 {
@@ -131,6 +177,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_compressed_in_vain),
 		cmocka_unit_test(what_samples_showed_holds_for_others),
 		cmocka_unit_test(a_held_order_is_sampled_once),
+		cmocka_unit_test(full_cpus_sample_an_eighth_of_what_does_not_shrink),
 		cmocka_unit_test(the_warmest_come_first),
 	};
 

@@ -106,6 +106,29 @@ static void an_idle_volume_packs(void **state)
 	sim_remove(s);
 }
 
+/* Others keep the CPUs busy, and nothing has shrunk so far: each region is looked into all the same, or it would be left for good. */
+static void a_busy_machine_looks_into_each(void **state)
+{
+	struct sim *s = streamed();
+
+	(void)state;
+	s->solid = true;
+	sim_open(s);
+	ticks(s, 200);
+	assert_int_equal(s->e.stats.loose_left, 10);
+	s->solid = false;
+	for (int r = 30; r < 44; r++)
+		s->loose[r] = 1000;
+	for (int i = 0; i < 600; i++) {
+		s->cpu_all += 10;
+		ticks(s, 1);
+	}
+	assert_true(s->e.cpu.full);
+	for (int r = 30; r < 44; r++)
+		assert_int_equal(s->loose[r], r % 2 ? 1000 : 0);
+	sim_remove(s);
+}
+
 /* What a sample reads disturbs nobody: one after the other they are packed, ten a second. */
 static void samples_are_no_users(void **state)
 {
@@ -254,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_region_is_worth_it),
 		cmocka_unit_test(a_region_is_scattered),
 		cmocka_unit_test(an_idle_volume_packs),
+		cmocka_unit_test(a_busy_machine_looks_into_each),
 		cmocka_unit_test(samples_are_no_users),
 		cmocka_unit_test(a_disk_is_tidied_up),
 		cmocka_unit_test(a_disk_is_tidied_up_in_order),
