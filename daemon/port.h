@@ -95,6 +95,8 @@ struct port_ops {
 	int (*drain)(struct port *port, uint32_t most, port_see_fn see, void *ctx);
 	/* Whether each slow read is wanted, or as few as of the others will do.  May be NULL. */
 	void (*each_slow)(struct port *port, bool yes);
+	/* Whether what accesses tell is worth less for now than what it takes of the CPUs to hear them.  May be NULL. */
+	void (*spare)(struct port *port, bool yes);
 	int (*summaries)(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out);
 	/* @runs: with the number of loose runs. */
 	int (*regions)(struct port *port, uint64_t first, uint32_t nr, bool runs, struct terrace_region *out);
@@ -151,6 +153,8 @@ struct sense {
 	bool slow_always;	/* ... but every slow read ... */
 	uint32_t slow_sampling;	/* ... or one in so many of them; 0: as 1 */
 	void (*each_slow)(struct sense *sense, bool yes);	/* says which; NULL: cannot be changed */
+	void (*spare)(struct sense *sense, bool yes);		/* or fewer of all, where there are many; NULL: the same */
+	bool spared;		/* it was told so */
 	int set_error;		/* why the kernel tells as many as before, not as it was last told to: 0 or -errno */
 	uint64_t lost;		/* accesses that came faster than they were drained */
 	struct sense_counts counts;

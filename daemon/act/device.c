@@ -197,6 +197,14 @@ static void device_each_slow(struct port *port, bool yes)
 		sense->each_slow(sense, yes);
 }
 
+static void device_spare(struct port *port, bool yes)
+{
+	struct sense *sense = device_of(port)->sense;
+
+	if (sense && sense->spare)
+		sense->spare(sense, yes);
+}
+
 static int device_sample(struct port *port, uint64_t region, const uint64_t *blocks)
 {
 	/* Without the claim the blocks look read once: no harm, and less than to pack in vain. */
@@ -272,7 +280,7 @@ static int map_rings(struct device *d)
 static const struct port_ops device_ops = {
 	.shape = device_shape, .state = device_state, .summaries = device_summaries,
 	.regions = device_regions, .submit = device_submit, .results = device_results,
-	.each_slow = device_each_slow, .claim = device_claim, .holders = device_holders, .close = device_close,
+	.each_slow = device_each_slow, .spare = device_spare, .claim = device_claim, .holders = device_holders, .close = device_close,
 };
 
 /* Without it packing goes by what it gained so far. */

@@ -42,6 +42,7 @@ bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64
 void cpu_judge(struct cpu *c, const struct cpu_tunables *t, double rate, double lru)
 {
 	c->served = rate + t->enough >= lru;
+	c->content = !c->full || !c->served ? 0 : c->content < CPU_CONTENT ? c->content + 1 : c->content;
 }
 
 double cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks)

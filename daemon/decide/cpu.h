@@ -6,7 +6,8 @@
  * CPUs', wherever its blocks lie. So while less than min_idle of their time is left, and the fast tier serves as many reads as
  * can be expected (all that an LRU of its size would, less `enough`), moves keep to `share` of the CPUs' time: an order is
  * taken to cost order_us, and block_us for each block that it moves. It is given while any is left, and may leave a debt.
- * When a hotspot has moved moves are free, however busy the CPUs are, until its new place is fast.
+ * When a hotspot has moved moves are free, however busy the CPUs are, until its new place is fast. While both have held for
+ * some looks in a row there is little to learn, either: the load is content, and hearing what it does costs it CPU time as well.
  *
  *	1 CPU, nothing idle, share 0.005: 5 ms a second, 3 orders of 100 blocks
  */
@@ -29,11 +30,13 @@ struct cpu_tunables {
 extern const struct tunable_table cpu_tunable_table;
 
 #define CPU_CALM	4u	/* looks are short: one in which a CPU was idle says little */
+#define CPU_CONTENT	4u	/* looks in a row; one that is not is enough to learn as before */
 
 struct cpu {
 	bool full;		/* at the last look, or at one of the CPU_CALM - 1 before */
 	uint32_t calm;		/* looks since */
 	bool served;		/* reads, as well as can be expected */
+	uint32_t content;	/* looks in a row in which both held, CPU_CONTENT at most */
 	double left_us;		/* while both hold */
 	uint64_t idle, all;	/* at the last look */
 };
@@ -43,6 +46,11 @@ bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64
 
 /* After a look: @rate of the reads since the last were served fast, of which an LRU would have had @lru. */
 void cpu_judge(struct cpu *c, const struct cpu_tunables *t, double rate, double lru);
+
+static inline bool cpu_is_content(const struct cpu *c)
+{
+	return c->content >= CPU_CONTENT;
+}
 
 /* No order may be given now. */
 static inline bool cpu_holds(const struct cpu *c)

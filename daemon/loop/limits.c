@@ -280,6 +280,8 @@ static void step_cpu(struct engine *e)
 	cpu_judge(&e->cpu, t, reads > 0 ? fast / reads : 1, hear_knows_reads(e) ? shards_hit_rate(&e->shards, e->fast_blocks) : 1);
 	e->cpu_reads = e->state.reads;
 	e->cpu_fast_reads = e->state.fast_reads;
+	if (e->port->ops->spare)
+		e->port->ops->spare(e->port, cpu_is_content(&e->cpu));
 }
 
 uint64_t limits_braked(const struct engine *e)

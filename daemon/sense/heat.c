@@ -22,7 +22,12 @@
 #include "heat.skel.h"
 
 #define QUIET_DRAINS	32	/* before more is looked at again */
+#define OTHERS		3	/* this drain's, the next one's, and those that are being filled */
 #define DOUBT_DRAINS	5	/* a thread that lsm.bpf.c has marked is ignored so long if nobody else says so */
+
+struct heat_unspared {	/* what was found to be worth its cost, before */
+	uint32_t rate, slow_rate, mask;
+};
 
 struct heat_sense {
 	struct sense sense;
@@ -32,6 +37,8 @@ struct heat_sense {
 	uint32_t cpus;
 	struct heat_module module;
 	bool few_slow;		/* as few slow reads as hits will do */
+	struct heat_unspared unspared;
+	uint32_t others;	/* tables to come that are still of another pace */
 	uint32_t slow;		/* one in so many of them is told */
 	bool opened, changed;	/* `changed`: the tables to come are still of the rate before */
 	int error[2];		/* why the module tells as before: of hits, slow reads */
@@ -57,18 +64,18 @@ static void set_pace(struct heat_pace *pace, uint32_t mask)
 	pace->quiet = 0;
 }
 
-void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped)
+void heat_adapt(struct heat_pace *pace, uint32_t busy, uint32_t fullest, uint32_t dropped)
 {
 	if (pace->changed) {
 		pace->changed = false;
 		return;
 	}
-	if (dropped || fullest > HEAT_BUSY) {
+	if (dropped || fullest > busy) {
 		set_pace(pace, pace->mask < HEAT_MASK_MOST ? pace->mask << 1 | 1 : pace->mask);
 		return;
 	}
 	/* Twice as much will fit: not the other way next time. */
-	pace->quiet = fullest < HEAT_BUSY / 4 ? pace->quiet + 1 : 0;
+	pace->quiet = fullest < busy / 4 ? pace->quiet + 1 : 0;
 	if (pace->quiet >= QUIET_DRAINS)
 		set_pace(pace, pace->mask >> 1);
 }
@@ -210,6 +217,11 @@ static void set_rates(struct heat_sense *h)
 	set_slow(h, slow < h->module.now ? slow : h->module.now);
 }
 
+static uint32_t worth(const struct heat_sense *h, uint32_t most)
+{
+	return h->sense.spared ? most / HEAT_SPARED : most;
+}
+
 static void adapt_module(struct heat_sense *h, uint32_t mask)
 {
 	struct timespec now;
@@ -219,9 +231,10 @@ static void adapt_module(struct heat_sense *h, uint32_t mask)
 	seconds = (double)(now.tv_sec - h->turned.tv_sec) + (double)(now.tv_nsec - h->turned.tv_nsec) * 1e-9;
 	h->turned = now;
 	if (!h->changed) {
-		heat_rate(&h->rate, HEAT_TOLD, at_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), h->module.now), seconds);
+		heat_rate(&h->rate, worth(h, HEAT_TOLD), at_rate(&h->rate, (h->tally.told + h->dropped) * (mask + 1), h->module.now), seconds);
 		if (h->module.slow_now)
-			heat_rate(&h->slow_rate, HEAT_SLOW_TOLD, at_rate(&h->slow_rate, h->tally.slow + h->slow_dropped, h->slow), seconds);
+			heat_rate(&h->slow_rate, worth(h, HEAT_SLOW_TOLD),
+				  at_rate(&h->slow_rate, h->tally.slow + h->slow_dropped, h->slow), seconds);
 	}
 	h->changed = false;
 	set_rates(h);
@@ -230,6 +243,29 @@ static void adapt_module(struct heat_sense *h, uint32_t mask)
 static void heat_each_slow(struct sense *sense, bool yes)
 {
 	((struct heat_sense *)sense)->few_slow = !yes;
+}
+
+static uint32_t less(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* And as before at once: what was worth it then was found out slowly. Where it is too much by now, that shows in a drain or two. */
+static void heat_spare(struct sense *sense, bool yes)
+{
+	struct heat_sense *h = (struct heat_sense *)sense;
+
+	if (yes == sense->spared)
+		return;
+	sense->spared = yes;
+	h->others = OTHERS;
+	if (yes) {
+		h->unspared = (struct heat_unspared){ h->rate.now, h->slow_rate.now, h->pace.mask };
+		return;
+	}
+	h->rate.now = less(h->rate.now, h->unspared.rate);
+	h->slow_rate.now = less(h->slow_rate.now, h->unspared.slow_rate);
+	set_pace(&h->pace, less(h->pace.mask, h->unspared.mask));
 }
 
 static uint32_t *known(struct heat_sense *h, uint32_t thread)
@@ -273,7 +309,11 @@ static void turn(struct heat_sense *h)
 	h->sense.slow_sampling = h->slow;
 	adapt_module(h, mask);
 	doubt(h);
-	heat_adapt(&h->pace, h->fullest, h->dropped);
+	/* The module's rate is what sparing changes: what its tables hold then says something of the program's. */
+	if (h->others)
+		h->others--;
+	else
+		heat_adapt(&h->pace, worth(h, HEAT_BUSY), h->fullest, h->dropped);
 	h->fullest = h->dropped = h->slow_dropped = h->cpu = h->entry = 0;
 	h->tally.told = h->tally.slow = 0;
 	h->bpf->bss->mask = h->pace.mask;
@@ -410,7 +450,8 @@ int heat_open(unsigned int major, unsigned int minor, const struct heat_module *
 	h->module = *module;
 	h->half = 1;	/* the programs begin with 0 */
 	h->sense = (struct sense){
-		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .each_slow = heat_each_slow, .name = "bpf", .slow_always = true,
+		.drain = heat_drain, .close = heat_close, .ignore = heat_ignore, .each_slow = heat_each_slow, .spare = heat_spare,
+		.name = "bpf", .slow_always = true,
 	};
 	err = load(h, major << 20 | minor);
 	if (!err)

@@ -12,7 +12,7 @@
  * Slow reads that fill the tables are no reason for it: to leave out hits makes no room then.
  *
  * Slow reads are told each as long as they are no more than are worth it, as of a disk; of flash, which serves a hundred thousand, one in so many.
- * When somebody says that as few as of hits will do, as few.
+ * When somebody says that as few as of hits will do, as few.  When he says that it should be spared, of both a quarter as many.
  */
 #ifndef TERRACE_SENSE_HEAT_H
 #define TERRACE_SENSE_HEAT_H
@@ -57,11 +57,12 @@ struct heat_pace {
 	bool changed;	/* the tables of the next drain were filled before that */
 };
 
-/* After a drain that found @fullest entries, of what may be left out, in one table. */
-void heat_adapt(struct heat_pace *pace, uint32_t fullest, uint32_t dropped);
+/* After a drain that found @fullest entries, of what may be left out, in one table, where @busy are too many. */
+void heat_adapt(struct heat_pace *pace, uint32_t busy, uint32_t fullest, uint32_t dropped);
 
 #define HEAT_TOLD	4096u	/* hits a second that are worth their cost */
 #define HEAT_SLOW_TOLD	8192u	/* slow reads */
+#define HEAT_SPARED	4u	/* so much less of all three is worth it when there is little to gain */
 
 struct heat_rate {
 	uint32_t now, most;	/* one in so many is told */

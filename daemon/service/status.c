@@ -163,6 +163,7 @@ static struct json_object *sense_json(const struct sense *sense, uint32_t tiers)
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 
 	number(o, "sampling", sense->sampling);
+	flag(o, "spared", sense->spared);
 	number(o, "lost", sense->lost);
 	number(o, "ignored", sense->counts.ignored);
 	for (uint32_t t = 0; t < tiers && t < TERRACE_HEAT_TIERS; t++) {

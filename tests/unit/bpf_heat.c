@@ -63,21 +63,21 @@ static void keeps_pace(void **state)
 	struct heat_pace p = { 0 };
 
 	(void)state;
-	heat_adapt(&p, HEAT_BUSY, 0);
+	heat_adapt(&p, HEAT_BUSY, HEAT_BUSY, 0);
 	assert_int_equal(p.mask, 0);
-	heat_adapt(&p, HEAT_BUSY + 1, 0);
+	heat_adapt(&p, HEAT_BUSY, HEAT_BUSY + 1, 0);
 	assert_int_equal(p.mask, 1);
 	for (int i = 0; i < 20; i++)
-		heat_adapt(&p, TERRACE_HEAT_ENTRIES, 1000);
+		heat_adapt(&p, HEAT_BUSY, TERRACE_HEAT_ENTRIES, 1000);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
 	/* back, but not at once, and not if twice as much would not fit */
 	for (int i = 0; i < 1000; i++)
-		heat_adapt(&p, HEAT_BUSY / 4, 0);
+		heat_adapt(&p, HEAT_BUSY, HEAT_BUSY / 4, 0);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
-	heat_adapt(&p, 0, 0);
+	heat_adapt(&p, HEAT_BUSY, 0, 0);
 	assert_int_equal(p.mask, HEAT_MASK_MOST);
 	for (int i = 0; i < 1000; i++)
-		heat_adapt(&p, 0, 0);
+		heat_adapt(&p, HEAT_BUSY, 0, 0);
 	assert_int_equal(p.mask, 0);
 }
 
@@ -149,7 +149,7 @@ static void slow_reads_do_not_crowd_hits_out(void **state)
 	assert_int_equal(t.told, 82);
 	assert_int_equal(heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000), 0);
 	for (int i = 0; i < 100; i++)
-		heat_adapt(&p, t.entries, heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000));
+		heat_adapt(&p, HEAT_BUSY, t.entries, heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000));
 	assert_int_equal(p.mask, 0);
 	t.entries = TERRACE_HEAT_ENTRIES / 2;
 	assert_int_equal(heat_dropped(&t, TERRACE_HEAT_ENTRIES, 1000), 1000);

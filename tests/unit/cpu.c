@@ -79,6 +79,30 @@ static void not_where_reads_are_served_worse_than_could_be(void **state)
 	assert_int_equal(give(&c, &t, 100), 4);
 }
 
+/* After some looks in a row, and no longer than it is so. */
+static void a_load_is_content_that_gets_all_it_can(void **state)
+{
+	struct cpu_tunables t;
+	struct cpu c;
+
+	(void)state;
+	tunable_defaults(&cpu_tunable_table, &t);
+	full(&c, &t);
+	for (uint32_t i = 0; i < 3 * CPU_CONTENT; i++) {
+		assert_int_equal(cpu_is_content(&c), i >= CPU_CONTENT);
+		cpu_judge(&c, &t, 0.70, 0.70);
+	}
+	cpu_judge(&c, &t, 0.60, 0.70);
+	assert_false(cpu_is_content(&c));
+	for (uint32_t i = 0; i < CPU_CONTENT; i++)
+		cpu_judge(&c, &t, 0.70, 0.70);
+	assert_true(cpu_is_content(&c));
+	for (uint32_t i = 0; i < CPU_CALM; i++)
+		look(&c, &t, 1, 0.5);
+	cpu_judge(&c, &t, 0.70, 0.70);
+	assert_false(cpu_is_content(&c));
+}
+
 /* An order may be as large as it is, and is paid off. */
 static void a_debt_is_paid_off(void **state)
 {
@@ -213,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_cpus_hold_moves_back),
 		cmocka_unit_test(not_where_reads_are_served_worse_than_could_be),
+		cmocka_unit_test(a_load_is_content_that_gets_all_it_can),
 		cmocka_unit_test(a_debt_is_paid_off),
 		cmocka_unit_test(what_comes_back_is_given_back),
 		cmocka_unit_test(counts_that_say_nothing_hold_nothing),

@@ -242,6 +242,39 @@ static void a_flood_of_slow_reads_is_thinned(void **state)
 	h.sense->close(h.sense);
 }
 
+/*
+ * 30,000 hits a second, and as many slow reads: a quarter of what is told else, and all of it again. What is told comes with
+ * its rate all the while.
+ */
+static void less_is_told_while_it_is_worth_less(void **state)
+{
+	struct heard h = { 0 };
+	uint32_t fast[3], slow[3];
+
+	(void)state;
+	open_heat(&h, 16);
+	for (int i = 0; i < 300; i++) {
+		h.sense->spare(h.sense, i >= 100 && i < 200);
+		if (i % 100 == 50)	/* it has come to rest */
+			h.fast_reads = h.slow_reads = 0;
+		hits(3000);
+		slow_reads(3000);
+		tick(&h);
+		if (i % 100 == 99) {
+			fast[i / 100] = h.fast_reads;
+			slow[i / 100] = h.slow_reads;
+		}
+	}
+	assert_in_range(fast[0], 5 * HEAT_TOLD / 4, 5 * HEAT_TOLD);
+	assert_in_range(slow[0], 5 * HEAT_SLOW_TOLD / 2, 5 * HEAT_SLOW_TOLD);
+	print_message("%u, %u, %u hits in 5 s, %u, %u, %u slow reads\n", fast[0], fast[1], fast[2], slow[0], slow[1], slow[2]);
+	assert_in_range(fast[1], 5 * HEAT_TOLD / HEAT_SPARED / 4, 5 * HEAT_TOLD / HEAT_SPARED);
+	assert_in_range(slow[1], 5 * HEAT_SLOW_TOLD / HEAT_SPARED / 2, 5 * HEAT_SLOW_TOLD / HEAT_SPARED);
+	assert_in_range(fast[2], fast[0] * 9 / 10, fast[0] * 11 / 10);
+	assert_in_range(slow[2], slow[0] * 9 / 10, slow[0] * 11 / 10);
+	h.sense->close(h.sense);
+}
+
 /* The module may refuse one rate, and then the other: hits are told no more often all the same. */
 static void no_refusal_turns_the_rates_round(void **state)
 {
@@ -373,6 +406,7 @@ int main(void)
 		ON_KERNEL(accesses_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(slow_reads_come_with_the_rate_they_were_told_at),
 		ON_KERNEL(a_flood_of_slow_reads_is_thinned),
+		ON_KERNEL(less_is_told_while_it_is_worth_less),
 		ON_KERNEL(no_refusal_turns_the_rates_round),
 		ON_KERNEL(a_flood_is_thinned_no_more_than_it_takes),
 		ON_KERNEL(what_the_module_refuses_counts_as_it_is),

@@ -187,7 +187,11 @@ static double moved_with_idle(double idle, bool hotspot, double *hits)
 			sim_access(s, block, hotspot ? i % 16 == 1 : i % 2);
 		}
 		assert_int_equal(sim_tick(s), 0);
+		assert_false(s->spares && idle > 0);
+		assert_false(s->spares && hotspot && tick == 206);	/* there is something to learn */
 	}
+	if (hotspot && idle <= 0)
+		assert_true(s->spares);
 	*hits = (double)(s->e.state.fast_reads - fast) / (double)(s->e.state.reads - reads);
 	moved = (double)s->e.stats.written_bytes[1] - moved;
 	sim_remove(s);

@@ -45,6 +45,7 @@ struct sim {
 	bool knows_claims, claimed, blind, tells_where;
 	uint32_t sample;	/* one access in so many is told, 0: each ... */
 	uint64_t told;		/* ... and so many were */
+	bool spares;		/* told that fewer would do */
 	bool samples;		/* what regions hold; odd ones do not shrink */
 	bool solid;		/* no region does */
 	bool mute;		/* ... but no answer ever comes */
@@ -170,6 +171,11 @@ static void sim_each_slow(struct port *port, bool yes)
 
 	if (s->sample)
 		port->slow_sampling = yes ? 1 : s->sample;
+}
+
+static void sim_spare(struct port *port, bool yes)
+{
+	sim_of(port)->spares = yes;
 }
 
 static uint32_t sim_loose(const struct sim *s, uint64_t region, struct terrace_region *out)
@@ -450,7 +456,7 @@ static void sim_close(struct port *port)
 }
 
 static const struct port_ops sim_ops = {
-	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .each_slow = sim_each_slow, .summaries = sim_summaries,
+	.shape = sim_shape, .state = sim_state, .drain = sim_drain, .each_slow = sim_each_slow, .spare = sim_spare, .summaries = sim_summaries,
 	.regions = sim_regions, .submit = sim_submit, .results = sim_results, .claim = sim_claim,
 	.close = sim_close,
 };
