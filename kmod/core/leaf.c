@@ -151,24 +151,38 @@ static u64 same(u64 x, u64 as)
 	return (8 * ONES - (x ^ as)) & 8 * ONES;
 }
 
+/* The tiers of two places that follow each other, in the low bits of each half. */
+static u64 two_tiers(const u32 *low)
+{
+	return (low[0] | (u64)low[1] << 32) & ((TERRACE_MAX_TIERS - 1) * 0x100000001ull);
+}
+
+/* Half @half of both, the one of @second above. */
+static u64 halves(u64 first, u64 second, u32 half)
+{
+	return half ? first >> 32 | second >> 32 << 32 : (first & 0xffffffff) | second << 32;
+}
+
 /*
- * Of the 64 blocks whose places begin at @low, those on one of @tiers. Tiers are compared sixteen at a time: of blocks 0, 4, 8
- * and so on, then of 1, 5, 9, so that the answers fall between each other.
+ * Of the 64 blocks whose places begin at @low, those on one of @tiers. Places are read two by two: of the first 32 blocks @a has
+ * 0 and 1, 4 and 5, and so on, @b has 2 and 3, 6 and 7; @c and @d the same of the last. Put together by halves, tiers are
+ * compared sixteen at a time: of blocks 0, 4, 8 and so on, then of 1, 5, 9, so that the answers fall between each other.
  */
 static u64 full_word_on_tiers(const u32 *low, u32 tiers)
 {
 	u64 a = 0, b = 0, c = 0, d = 0, on = 0, tier;
 	u32 i;
 
-	for (i = 64; i > 0; i -= 4) {
-		a = a << 4 | tr_place_tier(low[i - 4]);
-		b = b << 4 | tr_place_tier(low[i - 3]);
-		c = c << 4 | tr_place_tier(low[i - 2]);
-		d = d << 4 | tr_place_tier(low[i - 1]);
+	for (i = 32; i > 0; i -= 4) {
+		a = a << 4 | two_tiers(low + i - 4);
+		b = b << 4 | two_tiers(low + i - 2);
+		c = c << 4 | two_tiers(low + 32 + i - 4);
+		d = d << 4 | two_tiers(low + 32 + i - 2);
 	}
 	for (; tiers; tiers &= tiers - 1) {
 		tier = __ffs(tiers) * ONES;
-		on |= same(a, tier) >> 3 | same(b, tier) >> 2 | same(c, tier) >> 1 | same(d, tier);
+		on |= same(halves(a, c, 0), tier) >> 3 | same(halves(a, c, 1), tier) >> 2 |
+		      same(halves(b, d, 0), tier) >> 1 | same(halves(b, d, 1), tier);
 	}
 	return on;
 }
