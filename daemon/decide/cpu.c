@@ -18,9 +18,19 @@ static const struct tunable rows[] = {
 };
 TUNABLE_TABLE(cpu_tunable_table, "cpu", rows);
 
+/* Nothing is saved up, but a debt is paid off. */
+static double left(const struct cpu *c, bool was_full, double share_us)
+{
+	double owed = c->left_us < 0 ? -c->left_us : 0;
+
+	if (!was_full)
+		owed = c->given_us < CPU_OWED * share_us ? c->given_us : CPU_OWED * share_us;
+	return c->full ? share_us - owed : 0;
+}
+
 bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64_t all)
 {
-	bool first = !c->all, on = all > c->all && idle >= c->idle;	/* a count that ran backwards: begun anew */
+	bool first = !c->all, was_full = c->full, on = all > c->all && idle >= c->idle;	/* a count that ran backwards: begun anew */
 	double ticks = (double)(all - c->all);
 
 	if (all == c->all)
@@ -32,8 +42,8 @@ bool cpu_look(struct cpu *c, const struct cpu_tunables *t, uint64_t idle, uint64
 	else if (c->calm < CPU_CALM)
 		c->calm++;
 	c->full = c->calm < CPU_CALM;
-	/* Nothing is saved up, but a debt is paid off. */
-	c->left_us = c->full ? (c->left_us < 0 ? c->left_us : 0) + ticks * TICK_US * t->share : 0;
+	c->left_us = left(c, was_full, ticks * TICK_US * t->share);
+	c->given_us = 0;
 	c->idle = idle;
 	c->all = all;
 	return !first;
@@ -47,13 +57,16 @@ void cpu_judge(struct cpu *c, const struct cpu_tunables *t, double rate, double 
 
 double cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks)
 {
-	double us = c->full && c->served ? t->order_us + t->block_us * blocks : 0;
+	double us = c->served ? t->order_us + t->block_us * blocks : 0;
 
-	c->left_us -= us;
+	cpu_refund(c, -us);
 	return us;
 }
 
 void cpu_refund(struct cpu *c, double us)
 {
-	c->left_us += us;
+	if (c->full)
+		c->left_us += us;
+	else
+		c->given_us -= us;
 }

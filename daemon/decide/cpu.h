@@ -5,7 +5,8 @@
  * A better placement lets users wait less. Who keeps all CPUs at work does not wait: its pace is the
  * CPUs', wherever its blocks lie. So while less than min_idle of their time is left, and the fast tier serves as many reads as
  * can be expected (all that an LRU of its size would, less `enough`), moves keep to `share` of the CPUs' time: an order is
- * taken to cost order_us, and block_us for each block that it moves. It is given while any is left, and may leave a debt.
+ * taken to cost order_us, and block_us for each block that it moves. It is given while any is left, and may leave a debt. Those
+ * given since the last look are owed when this one is the first to find no CPU idle: the time of CPU_OWED looks at most.
  * When a hotspot has moved moves are free, however busy the CPUs are, until its new place is fast. While both have held for
  * some looks in a row there is little to learn, either: the load is content, and hearing what it does costs it CPU time as well.
  *
@@ -30,6 +31,7 @@ struct cpu_tunables {
 extern const struct tunable_table cpu_tunable_table;
 
 #define CPU_CALM	4u	/* looks are short: one in which a CPU was idle says little */
+#define CPU_OWED	16u	/* nobody knows how much of it was idle time, so not all that was given can be owed */
 #define CPU_CONTENT	4u	/* looks in a row; one that is not is enough to learn as before */
 
 struct cpu {
@@ -38,6 +40,7 @@ struct cpu {
 	bool served;		/* reads, as well as can be expected */
 	uint32_t content;	/* looks in a row in which both held, CPU_CONTENT at most */
 	double left_us;		/* while both hold */
+	double given_us;	/* since the last look, while it was not full */
 	uint64_t idle, all;	/* at the last look */
 };
 
@@ -58,7 +61,7 @@ static inline bool cpu_holds(const struct cpu *c)
 	return c->full && c->served && c->left_us <= 0;
 }
 
-/* One was given that moves @blocks. What it was charged, for cpu_refund() if it comes back undone. */
+/* One was given that moves @blocks. What it was charged, for cpu_refund() if it comes back undone before the next look. */
 double cpu_charge(struct cpu *c, const struct cpu_tunables *t, uint32_t blocks);
 void cpu_refund(struct cpu *c, double us);
 

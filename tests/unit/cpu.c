@@ -60,8 +60,45 @@ static void full_cpus_hold_moves_back(void **state)
 	}
 	assert_int_equal(give(&c, &t, 100), 1000);
 	/* What was left then is not saved up, nor owed. */
+	look(&c, &t, 1, 0.5);
 	look(&c, &t, 1, 0);
 	assert_in_range(give(&c, &t, 100), 4, 4);
+}
+
+/* The first look that finds no CPU idle is late: what was given before it counts, the time of so many looks at most. */
+static void what_was_given_before_the_look_is_owed(void **state)
+{
+	struct cpu_tunables t;
+	struct cpu c = { .served = true };
+	int seconds = 0;
+
+	(void)state;
+	tunable_defaults(&cpu_tunable_table, &t);
+	look(&c, &t, 1, 0.5);
+	look(&c, &t, 1, 0.5);
+	/* 14.7 ms; what was refused is not owed. */
+	cpu_charge(&c, &t, 1200);
+	cpu_refund(&c, cpu_charge(&c, &t, 10000));
+	look(&c, &t, 1, 0);
+	for (; cpu_holds(&c); seconds++)
+		look(&c, &t, 1, 0);
+	assert_int_equal(seconds, 2);
+	for (uint32_t i = 0; i < CPU_CALM; i++)
+		look(&c, &t, 1, 0.5);
+	for (int i = 0; i < 100; i++)
+		cpu_charge(&c, &t, 800);
+	look(&c, &t, 1, 0);
+	for (seconds = 0; cpu_holds(&c); seconds++)
+		look(&c, &t, 1, 0);
+	assert_int_equal(seconds, CPU_OWED);
+	/* While reads are served worse than they could be moves are free, then and later. */
+	for (uint32_t i = 0; i < CPU_CALM; i++)
+		look(&c, &t, 1, 0.5);
+	cpu_judge(&c, &t, 0.10, 0.70);
+	cpu_charge(&c, &t, 10000);
+	look(&c, &t, 1, 0);
+	cpu_judge(&c, &t, 0.70, 0.70);
+	assert_false(cpu_holds(&c));
 }
 
 static void not_where_reads_are_served_worse_than_could_be(void **state)
@@ -237,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_cpus_hold_moves_back),
 		cmocka_unit_test(not_where_reads_are_served_worse_than_could_be),
+		cmocka_unit_test(what_was_given_before_the_look_is_owed),
 		cmocka_unit_test(a_load_is_content_that_gets_all_it_can),
 		cmocka_unit_test(a_debt_is_paid_off),
 		cmocka_unit_test(what_comes_back_is_given_back),
