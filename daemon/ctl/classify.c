@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Classes from what sysfs says: the driver's name, the NVMe model and
- * transport, rotation. That flash is QLC no drive tells, only its model name.
+ * What a drive says of itself: in sysfs, and, if it is an NVMe drive, to Identify. What that
+ * speaks for is judged in suggest.c.
  */
 #include <libnvme.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "classify.h"
-#include "names.h"
 #include "sysfs.h"
 
-static const struct {
-	const char *model;	/* part of the name */
-	u32 class;
-} models[] = {
-	{ "Optane", TERRACE_CLASS_OPTANE }, { "INTEL SSDPED1", TERRACE_CLASS_OPTANE },
-	{ "INTEL SSDPE21", TERRACE_CLASS_OPTANE }, { "SSDPF21", TERRACE_CLASS_OPTANE },
-	{ "XL-FLASH", TERRACE_CLASS_OPTANE },
-	{ "QLC", TERRACE_CLASS_QLC }, { "SSDPEKNW", TERRACE_CLASS_QLC },
-	{ "SSDPEKNU", TERRACE_CLASS_QLC }, { "SSDPEVNV", TERRACE_CLASS_QLC },
-	{ "SSDPF2NV", TERRACE_CLASS_QLC }, { "SSDPFWNV", TERRACE_CLASS_QLC },
-	{ "QVO", TERRACE_CLASS_QLC }, { "MTFDDAK7T6QDE", TERRACE_CLASS_QLC },
-	{ "6500_ION", TERRACE_CLASS_QLC }, { "5210", TERRACE_CLASS_QLC },
-	{ "ScaleFlux", TERRACE_CLASS_CSD }, { "CSD", TERRACE_CLASS_CSD },
+/* What an account points to. */
+struct answers {
+	char *name, *model, *transport, *zoned;
+	struct nvme_id_ctrl ctrl;
 };
-
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
 
 /* The whole disk's folder in sysfs, with what stands for it there. To be freed. */
 static char *disk_folder(const struct device *dev)
@@ -59,99 +43,52 @@ static char *kernel_name(const char *folder)
 	return name;
 }
 
-/* The controller says it even where the namespace hides behind multipath. */
-static char *nvme_model(const struct device *dev)
+static enum rotation rotation_of(const char *folder)
 {
-	struct nvme_id_ctrl *id = calloc(1, sizeof(*id));
-	char *model = NULL;
-
-	if (id && !nvme_identify_ctrl(dev->fd, id))
-		model = ctl_text("%.*s", (int)sizeof(id->mn), id->mn);
-	free(id);
-	return model;
+	switch (sysfs_number(2, "%s/queue/rotational", folder)) {
+	case 0:
+		return ROTATION_NONE;
+	case 1:
+		return ROTATION_SPINS;
+	default:
+		return ROTATION_UNTOLD;
+	}
 }
 
-static u32 class_of_model(const struct device *dev, const char *folder, bool nvme)
+static void ask_kernel(const struct device *dev, struct answers *got, struct drive_account *drive)
 {
-	char *model = nvme ? nvme_model(dev) : NULL;
-	u32 class = 0;
+	char *folder = disk_folder(dev);
 
-	if (!model)
-		model = sysfs_line("%s/device/model", folder);
-	for (size_t i = 0; model && !class && i < sizeof(models) / sizeof(models[0]); i++)
-		if (strstr(model, models[i].model))
-			class = models[i].class;
-	free(model);
-	return class;
-}
-
-static bool is_remote(const char *folder, const char *name)
-{
-	char *transport = sysfs_line("%s/device/transport", folder);
-	bool remote = begins(name, "nbd") || begins(name, "rbd") || begins(name, "drbd");
-
-	if (transport)
-		remote |= !strcmp(transport, "tcp") || !strcmp(transport, "rdma") ||
-			  !strcmp(transport, "fc");
-	free(transport);
-	return remote;
-}
-
-static u32 judge(const struct device *dev, const char *folder, const char *name, const char **why)
-{
-	bool nvme = begins(name, "nvme");
-	u32 class;
-
-	*why = "reached over a network";
-	if (is_remote(folder, name))
-		return TERRACE_CLASS_NET;
-	*why = "by its model name";
-	class = class_of_model(dev, folder, nvme);
-	if (class)
-		return class;
-	*why = "persistent memory";
-	if (begins(name, "pmem"))
-		return TERRACE_CLASS_OPTANE;
-	*why = "compresses inside";
-	if (begins(name, "zram"))
-		return TERRACE_CLASS_CSD;
-	*why = "an NVMe drive";
-	if (nvme)
-		return TERRACE_CLASS_NVME;
-	*why = "it rotates";
-	if (sysfs_number(2, "%s/queue/rotational", folder) == 1)
-		return TERRACE_CLASS_HDD;
-	*why = "flash: it does not rotate";
-	return sysfs_number(2, "%s/queue/rotational", folder) == 0 ? TERRACE_CLASS_NVME : 0;
-}
-
-u32 classify(const struct device *dev, const char **why)
-{
-	char *folder, *name;
-	u32 class;
-
-	*why = "not a block device";
-	if (!dev->is_block)
-		return 0;
-	folder = disk_folder(dev);
-	name = kernel_name(folder);
-	class = judge(dev, folder, name, why);
-	free(name);
+	drive->name = got->name = kernel_name(folder);
+	drive->model = got->model = sysfs_line("%s/device/model", folder);
+	drive->transport = got->transport = sysfs_line("%s/device/transport", folder);
+	drive->zoned = got->zoned = sysfs_line("%s/queue/zoned", folder);
+	drive->rotation = rotation_of(folder);
 	free(folder);
-	return class;
 }
 
-bool classify_zoned(const struct device *dev)
+static void ask_drive(const struct device *dev, struct answers *got, struct drive_account *drive)
 {
-	char *folder, *model;
-	bool zoned;
+	if (!strncmp(drive->name, "nvme", 4) && !nvme_identify_ctrl(dev->fd, &got->ctrl))
+		drive->ctrl = &got->ctrl;
+}
+
+struct suggestion classify(const struct device *dev)
+{
+	struct suggestion s = { .why = "not a block device" };
+	struct drive_account drive = { 0 };
+	struct answers *got;
 
 	if (!dev->is_block)
-		return false;
-	folder = disk_folder(dev);
-	model = sysfs_line("%s/queue/zoned", folder);
-	zoned = model && !strcmp(model, "host-managed");
-	free(model);
-	free(folder);
-	return zoned;
+		return s;
+	got = ctl_alloc(sizeof(*got));
+	ask_kernel(dev, got, &drive);
+	ask_drive(dev, got, &drive);
+	s = suggest(&drive);
+	free(got->name);
+	free(got->model);
+	free(got->transport);
+	free(got->zoned);
+	free(got);
+	return s;
 }

@@ -243,8 +243,8 @@ static int make_volume(struct convert *c)
 static void print_add(const struct convert *c)
 {
 	const struct tr_plan_device *last = &c->f->args.tier[c->f->args.nr_tiers - 1];
-	const char *why = "", *path = c->source.dev.path;
-	u32 class = classify(&c->source.dev, &why);
+	const char *path = c->source.dev.path;
+	u32 class = classify(&c->source.dev).class;
 
 	if (class && last->class && class < last->class)
 		printf("It is %s, faster than the volume's slowest tier; terracectl add takes slower ones only.\n",

@@ -53,18 +53,19 @@ static const char help_text[] =
 int format_propose_class(struct format *f, u32 nr)
 {
 	struct tr_plan_device *tier = &f->args.tier[nr];
-	const char *why;
+	struct suggestion s;
 
 	if (tier->class)
 		return CTL_OK;
-	tier->class = classify(&f->dev[nr], &why);
-	if (!tier->class) {
+	s = classify(&f->dev[nr]);
+	if (!s.class) {
 		ctl_error("%s: nothing says what class of drive it is (%s): write --tier CLASS=%s",
-			  f->path[nr], why, f->path[nr]);
+			  f->path[nr], s.why, f->path[nr]);
 		return CTL_PROBLEM;
 	}
-	tier->kind = class_default_kind(tier->class);
-	fprintf(stderr, "%s is taken for %s: %s\n", f->path[nr], class_name(tier->class), why);
+	tier->class = s.class;
+	tier->kind = s.kind;
+	fprintf(stderr, "%s is taken for %s:%s: %s\n", f->path[nr], class_name(s.class), kind_name(s.kind), s.why);
 	return CTL_OK;
 }
 

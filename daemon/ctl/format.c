@@ -91,12 +91,12 @@ static int refuse_doubles(const struct format *f)
 
 int format_refuse_data(const struct format *f, u32 nr)
 {
+	struct suggestion s = classify(&f->dev[nr]);
 	char *found;
 	int r;
 
-	if (classify_zoned(&f->dev[nr])) {
-		ctl_error("%s is a zoned drive, which takes writes only in the order of its zones: it cannot be a tier",
-			  f->path[nr]);
+	if (s.refused) {
+		ctl_error("%s is %s: it cannot be a tier", f->path[nr], s.why);
 		return CTL_PROBLEM;
 	}
 	if (unfinished_device(&f->dev[nr], f->dev, f->nr_devices)) {

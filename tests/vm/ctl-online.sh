@@ -17,7 +17,7 @@ tiers=(--tier "optane:slots:atomic=$fast" --tier "hdd:shelves:atomic=$slow")
 says "^no volume is active" status
 refuses 1 "nobody to ask .*--yes" create db "${tiers[@]}"
 cmp -n 8192 "$fast" /dev/zero
-says "is taken for nvme: flash: it does not rotate" create db --tier "$fast" --tier "hdd=$slow" --dry-run
+says "is taken for nvme:slots: flash: it does not rotate" create db --tier "$fast" --tier "hdd=$slow" --dry-run
 mkfs.ext4 -q -F "$slow"
 refuses 1 "^terracectl: $slow holds a filesystem \(ext4\): nothing changed" create db "${tiers[@]}" --yes
 dd if=/dev/zero of="$slow" bs=1M count=1 oflag=direct status=none

@@ -20,7 +20,7 @@ export VOL_DRIVES=("$fast" "$back")
 
 # ---- classes ----
 terracectl create vol --dry-run --tier "$fast" --tier "hdd=$back" > /dev/shm/said 2>&1 || { cat /dev/shm/said; die "create --dry-run"; }
-grep -q "$fast is taken for nvme: an NVMe drive" /dev/shm/said || { cat /dev/shm/said; die "no class proposed"; }
+grep -q "$fast is taken for nvme:slots: an NVMe drive" /dev/shm/said || { cat /dev/shm/said; die "no class proposed"; }
 expect_fail "$zoned is a zoned drive, which takes writes only in the order of its zones" terracectl create vol --dry-run --tier "$fast" --tier "$zoned"
 expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:slots:atomic=$fast" --tier "hdd:shelves:atomic=$zoned"
 pass "classes"
