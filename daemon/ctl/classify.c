@@ -3,6 +3,7 @@
  * What a drive says of itself: in sysfs, and, if it is an NVMe drive, to Identify. What that
  * speaks for is judged in suggest.c.
  */
+#include <endian.h>
 #include <libnvme.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,13 @@
 #include "classify.h"
 #include "sysfs.h"
 
+#define NVME_2_0	0x20000u
+
 /* What an account points to. */
 struct answers {
 	char *name, *model, *transport, *zoned;
 	struct nvme_id_ctrl ctrl;
+	struct nvme_id_independent_id_ns any_ns;
 };
 
 /* The whole disk's folder in sysfs, with what stands for it there. To be freed. */
@@ -67,10 +71,17 @@ static void ask_kernel(const struct device *dev, struct answers *got, struct dri
 	free(folder);
 }
 
+/* A drive older than NVMe 2.0 would note in its error log that it was asked what it does not know. */
 static void ask_drive(const struct device *dev, struct answers *got, struct drive_account *drive)
 {
-	if (!strncmp(drive->name, "nvme", 4) && !nvme_identify_ctrl(dev->fd, &got->ctrl))
-		drive->ctrl = &got->ctrl;
+	__u32 nsid;
+
+	if (strncmp(drive->name, "nvme", 4) || nvme_identify_ctrl(dev->fd, &got->ctrl))
+		return;
+	drive->ctrl = &got->ctrl;
+	if (le32toh(got->ctrl.ver) >= NVME_2_0 && !nvme_get_nsid(dev->fd, &nsid) &&
+	    !nvme_identify_independent_identify_ns(dev->fd, nsid, &got->any_ns))
+		drive->any_ns = &got->any_ns;
 }
 
 struct suggestion classify(const struct device *dev)

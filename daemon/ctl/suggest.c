@@ -8,6 +8,8 @@
 #include "names.h"
 #include "suggest.h"
 
+#define NSFEAT_ROTATES	(1u << 4)	/* RMEDIA, which libnvme 1.3 has no name for */
+
 static const struct {
 	const char *model;	/* part of the name */
 	u32 class;
@@ -55,6 +57,12 @@ static u32 class_of_model(const struct drive_account *drive)
 	return 0;
 }
 
+/* Kernels before 6.13 say of every NVMe drive that it does not. */
+static bool rotates(const struct drive_account *drive)
+{
+	return drive->rotation == ROTATION_SPINS || (drive->any_ns && drive->any_ns->nsfeat & NSFEAT_ROTATES);
+}
+
 static u32 judge(const struct drive_account *drive, const char **why)
 {
 	u32 class;
@@ -72,12 +80,12 @@ static u32 judge(const struct drive_account *drive, const char **why)
 	*why = "compresses inside";
 	if (begins(drive->name, "zram"))
 		return TERRACE_CLASS_CSD;
+	*why = "it rotates";
+	if (rotates(drive))
+		return TERRACE_CLASS_HDD;
 	*why = "an NVMe drive";
 	if (begins(drive->name, "nvme"))
 		return TERRACE_CLASS_NVME;
-	*why = "it rotates";
-	if (drive->rotation == ROTATION_SPINS)
-		return TERRACE_CLASS_HDD;
 	*why = "flash: it does not rotate";
 	if (drive->rotation == ROTATION_NONE)
 		return TERRACE_CLASS_NVME;

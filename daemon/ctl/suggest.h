@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 struct nvme_id_ctrl;
+struct nvme_id_independent_id_ns;
 
 enum rotation {
 	ROTATION_UNTOLD,
@@ -23,7 +24,9 @@ struct drive_account {
 	const char *transport;		/* of an NVMe controller: "pcie", "tcp" */
 	const char *zoned;		/* "none", "host-aware", "host-managed" */
 	enum rotation rotation;
-	const struct nvme_id_ctrl *ctrl;	/* NULL: no NVMe drive, or it could not be asked */
+	/* NULL: no NVMe drive, or it could not be asked */
+	const struct nvme_id_ctrl *ctrl;
+	const struct nvme_id_independent_id_ns *any_ns;	/* what namespaces of all command sets tell */
 };
 
 struct suggestion {

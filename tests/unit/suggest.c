@@ -88,6 +88,22 @@ static void what_rotates_is_hdd(void **state)
 	assert_suggested(&drive, TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, "it rotates");
 }
 
+/* Of an NVMe drive old kernels do not know it: the drive is asked. */
+static void an_nvme_drive_that_rotates_is_hdd(void **state)
+{
+	struct nvme_id_independent_id_ns any_ns = { .nsfeat = (__u8)~NSFEAT_ROTATES };
+	struct drive_account drive = nvme("ST24000NM000E-3KS133");
+
+	(void)state;
+	drive.any_ns = &any_ns;
+	assert_suggested(&drive, TERRACE_CLASS_NVME, TERRACE_KIND_SLOTS, "an NVMe drive");
+	any_ns.nsfeat = NSFEAT_ROTATES;
+	assert_suggested(&drive, TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, "it rotates");
+	drive.any_ns = NULL;
+	drive.rotation = ROTATION_SPINS;
+	assert_suggested(&drive, TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, "it rotates");
+}
+
 static void drivers_tell_by_their_names(void **state)
 {
 	struct drive_account drive = disk("zram0", NULL, ROTATION_NONE);
@@ -148,6 +164,7 @@ int main(void)
 		cmocka_unit_test(the_drive_itself_is_heard_first),
 		cmocka_unit_test(other_flash_is_nvme),
 		cmocka_unit_test(what_rotates_is_hdd),
+		cmocka_unit_test(an_nvme_drive_that_rotates_is_hdd),
 		cmocka_unit_test(drivers_tell_by_their_names),
 		cmocka_unit_test(what_is_behind_a_network_is_net),
 		cmocka_unit_test(zones_that_must_be_written_in_order_are_refused),

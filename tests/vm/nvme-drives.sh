@@ -18,9 +18,22 @@ for disk in /dev/nvme?n1; do
 done
 export VOL_DRIVES=("$fast" "$back")
 
-# ---- classes ----
-terracectl create vol --dry-run --tier "$fast" --tier "hdd=$back" > /dev/shm/said 2>&1 || { cat /dev/shm/said; die "create --dry-run"; }
-grep -q "$fast is taken for nvme:slots: an NVMe drive" /dev/shm/said || { cat /dev/shm/said; die "no class proposed"; }
+# ---- classes and kinds ----
+# taken_for CLASS:KIND:REASON of the fast drive, and of the other
+taken_for() {
+	local disks=("$fast" "$back") n=0 said class kind
+	terracectl create vol --dry-run --tier "$fast" --tier "$back" > /dev/shm/said 2>&1 || { cat /dev/shm/said; die "create --dry-run"; }
+	for said; do
+		IFS=: read -r class kind _ <<< "$said"
+		grep -qxF "${disks[n]} is taken for $said" /dev/shm/said || { cat /dev/shm/said; die "${disks[n]} is not taken for $said"; }
+		grep -qE "^  tier $n +$class +$kind +.* ${disks[n]}:" /dev/shm/said || { cat /dev/shm/said; die "${disks[n]} is not planned as $class:$kind"; }
+		n=$((n + 1))
+	done
+}
+taken_for "nvme:slots: an NVMe drive" "nvme:slots: an NVMe drive"
+echo 1 > "/sys/block/${back##*/}/queue/rotational"
+taken_for "nvme:slots: an NVMe drive" "hdd:shelves: it rotates"
+echo 0 > "/sys/block/${back##*/}/queue/rotational"
 expect_fail "$zoned is a zoned drive, which takes writes only in the order of its zones" terracectl create vol --dry-run --tier "$fast" --tier "$zoned"
 expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:slots:atomic=$fast" --tier "hdd:shelves:atomic=$zoned"
 pass "classes"
