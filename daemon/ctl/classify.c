@@ -19,6 +19,7 @@
 struct answers {
 	char *name, *model, *transport, *zoned;
 	struct nvme_id_ctrl ctrl;
+	struct nvme_id_ns ns;
 	struct nvme_id_independent_id_ns any_ns;
 };
 
@@ -79,8 +80,11 @@ static void ask_drive(const struct device *dev, struct answers *got, struct driv
 	if (strncmp(drive->name, "nvme", 4) || nvme_identify_ctrl(dev->fd, &got->ctrl))
 		return;
 	drive->ctrl = &got->ctrl;
-	if (le32toh(got->ctrl.ver) >= NVME_2_0 && !nvme_get_nsid(dev->fd, &nsid) &&
-	    !nvme_identify_independent_identify_ns(dev->fd, nsid, &got->any_ns))
+	if (nvme_get_nsid(dev->fd, &nsid))
+		return;
+	if (!nvme_identify_ns(dev->fd, nsid, &got->ns))
+		drive->ns = &got->ns;
+	if (le32toh(got->ctrl.ver) >= NVME_2_0 && !nvme_identify_independent_identify_ns(dev->fd, nsid, &got->any_ns))
 		drive->any_ns = &got->any_ns;
 }
 

@@ -2,6 +2,7 @@
 /*
  * What speaks for a class, the most certain first. That flash is QLC no drive tells, only its model name.
  */
+#include <endian.h>
 #include <libnvme.h>
 #include <string.h>
 
@@ -63,6 +64,16 @@ static bool rotates(const struct drive_account *drive)
 	return drive->rotation == ROTATION_SPINS || (drive->any_ns && drive->any_ns->nsfeat & NSFEAT_ROTATES);
 }
 
+/*
+ * Thin provisioning alone is no sign: a namespace that is never said to hold less than it shows could not be
+ * watched at home. Nor is a NUSE below NCAP alone: ordinary drives count what was trimmed, too. See
+ * Documentation/decisions/0007-homes.md.
+ */
+static bool counts_what_it_holds(const struct nvme_id_ns *ns)
+{
+	return ns && ns->nsfeat & NVME_NS_FEAT_THIN && le64toh(ns->nuse) < le64toh(ns->nsze);
+}
+
 static u32 judge(const struct drive_account *drive, const char **why)
 {
 	u32 class;
@@ -83,6 +94,9 @@ static u32 judge(const struct drive_account *drive, const char **why)
 	*why = "it rotates";
 	if (rotates(drive))
 		return TERRACE_CLASS_HDD;
+	*why = "thinly provisioned, and NUSE counts what it holds, as drives do that compress inside";
+	if (counts_what_it_holds(drive->ns))
+		return TERRACE_CLASS_CSD;
 	*why = "an NVMe drive";
 	if (begins(drive->name, "nvme"))
 		return TERRACE_CLASS_NVME;

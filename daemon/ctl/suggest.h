@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 struct nvme_id_ctrl;
+struct nvme_id_ns;
 struct nvme_id_independent_id_ns;
 
 enum rotation {
@@ -26,6 +27,7 @@ struct drive_account {
 	enum rotation rotation;
 	/* NULL: no NVMe drive, or it could not be asked */
 	const struct nvme_id_ctrl *ctrl;
+	const struct nvme_id_ns *ns;
 	const struct nvme_id_independent_id_ns *any_ns;	/* what namespaces of all command sets tell */
 };
 

@@ -104,6 +104,74 @@ static void an_nvme_drive_that_rotates_is_hdd(void **state)
 	assert_suggested(&drive, TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, "it rotates");
 }
 
+#define THIN "thinly provisioned, and NUSE counts what it holds, as drives do that compress inside"
+
+static struct nvme_id_ns namespace_of(uint64_t nsze, uint64_t ncap, uint64_t nuse, __u8 nsfeat)
+{
+	return (struct nvme_id_ns){ .nsze = htole64(nsze), .ncap = htole64(ncap), .nuse = htole64(nuse), .nsfeat = nsfeat };
+}
+
+static void a_thin_namespace_that_counts_what_it_holds_is_csd(void **state)
+{
+	static const struct {
+		uint64_t nsze, ncap, nuse;
+	} all[] = {
+		{ 1ull << 32, 1ull << 31, 1ull << 20 },	/* more blocks than flash */
+		{ 1ull << 32, 1ull << 31, 1ull << 31 },	/* the same, full */
+		{ 1ull << 32, 1ull << 32, 1 },
+		{ 1ull << 32, 1ull << 32, 0 },		/* nothing written yet */
+	};
+	struct drive_account drive = nvme("a name that tells nothing");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct nvme_id_ns ns = namespace_of(all[i].nsze, all[i].ncap, all[i].nuse, NVME_NS_FEAT_THIN);
+
+		drive.ns = &ns;
+		assert_suggested(&drive, TERRACE_CLASS_CSD, TERRACE_KIND_HOME, THIN);
+		ns.nsfeat = 0xff;
+		assert_suggested(&drive, TERRACE_CLASS_CSD, TERRACE_KIND_HOME, THIN);
+	}
+}
+
+/* Ordinary drives: NUSE is NSZE always, or counts what was trimmed; it says nothing of compression then. */
+static void an_ordinary_namespace_is_nvme_whatever_it_counts(void **state)
+{
+	static const uint64_t nuse[] = { 0, 1, 0x6b6b9548, 0x773bd2b0, UINT64_MAX };
+	struct drive_account drive = nvme("a name that tells nothing");
+	struct nvme_id_ns ns;
+
+	(void)state;
+	drive.ns = &ns;
+	for (size_t i = 0; i < sizeof(nuse) / sizeof(nuse[0]); i++) {
+		ns = namespace_of(0x773bd2b0, 0x773bd2b0, nuse[i], (__u8)~NVME_NS_FEAT_THIN);
+		assert_suggested(&drive, TERRACE_CLASS_NVME, TERRACE_KIND_SLOTS, "an NVMe drive");
+	}
+	/* Against the specification, but seen: less capacity than size without thin provisioning. */
+	ns = namespace_of(0x1c400000, 0xedb2800, 0x21a800, NVME_NS_FEAT_NATOMIC);
+	assert_suggested(&drive, TERRACE_CLASS_NVME, TERRACE_KIND_SLOTS, "an NVMe drive");
+	/* Thick, though it could be thin: nothing would tell when a home is full. */
+	ns = namespace_of(1 << 20, 1 << 20, 1 << 20, NVME_NS_FEAT_THIN);
+	assert_suggested(&drive, TERRACE_CLASS_NVME, TERRACE_KIND_SLOTS, "an NVMe drive");
+}
+
+/* What is more certain goes first. */
+static void thin_and_something_else(void **state)
+{
+	struct nvme_id_ns ns = namespace_of(1 << 20, 1 << 19, 1 << 10, NVME_NS_FEAT_THIN);
+	struct drive_account drive = nvme("INTEL SSDPE21D280GA");
+
+	(void)state;
+	drive.ns = &ns;
+	assert_suggested(&drive, TERRACE_CLASS_OPTANE, TERRACE_KIND_SLOTS, "by its model name");
+	drive = nvme("a name that tells nothing");
+	drive.ns = &ns;
+	drive.rotation = ROTATION_SPINS;
+	assert_suggested(&drive, TERRACE_CLASS_HDD, TERRACE_KIND_SHELVES, "it rotates");
+	drive.transport = "tcp";	/* a storage system's volume */
+	assert_suggested(&drive, TERRACE_CLASS_NET, TERRACE_KIND_SHELVES, "reached over a network");
+}
+
 static void drivers_tell_by_their_names(void **state)
 {
 	struct drive_account drive = disk("zram0", NULL, ROTATION_NONE);
@@ -165,6 +233,9 @@ int main(void)
 		cmocka_unit_test(other_flash_is_nvme),
 		cmocka_unit_test(what_rotates_is_hdd),
 		cmocka_unit_test(an_nvme_drive_that_rotates_is_hdd),
+		cmocka_unit_test(a_thin_namespace_that_counts_what_it_holds_is_csd),
+		cmocka_unit_test(an_ordinary_namespace_is_nvme_whatever_it_counts),
+		cmocka_unit_test(thin_and_something_else),
 		cmocka_unit_test(drivers_tell_by_their_names),
 		cmocka_unit_test(what_is_behind_a_network_is_net),
 		cmocka_unit_test(zones_that_must_be_written_in_order_are_refused),
