@@ -9,7 +9,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libdevmapper.h>
 #include <libnvme.h>
 #include <stdbool.h>
@@ -17,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "nvme_disk.h"
 
 #define BLOCK_BYTES	4096u
 
@@ -55,13 +56,10 @@ bool physical_decode(const struct nvme_id_ns *ns, struct physical_room *room)
 static bool nvme_room(unsigned int major, unsigned int minor, struct physical_room *room)
 {
 	struct nvme_id_ns *ns = calloc(1, sizeof(*ns));
-	char path[64];
+	int fd = nvme_disk_open(major, minor);
 	bool got;
 	__u32 nsid;
-	int fd;
 
-	snprintf(path, sizeof(path), "/dev/block/%u:%u", major, minor);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	got = ns && fd >= 0 && !nvme_get_nsid(fd, &nsid) && !nvme_identify_ns(fd, nsid, ns) &&
 	      physical_decode(ns, room);
 	if (fd >= 0)

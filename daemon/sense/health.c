@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "nvme_disk.h"
 #include "sense/heat.h"
 #include "sense/smart.h"
 
@@ -143,7 +144,7 @@ struct health *health_open(unsigned int major, unsigned int minor, bool *unknown
 		return NULL;
 	*unknown = !tier_disks(major, minor, w->disk);
 	for (int t = 0; t < TERRACE_HEAT_TIERS; t++) {
-		if (w->disk[t] && !smart_tells(w->disk[t] >> 20, w->disk[t] & 0xfffff))
+		if (w->disk[t] && !nvme_disk_is(w->disk[t] >> 20, w->disk[t] & 0xfffff))
 			w->disk[t] = 0;
 		any |= w->disk[t] != 0;
 	}

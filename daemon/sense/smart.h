@@ -8,7 +8,6 @@
 #ifndef TERRACE_SENSE_SMART_H
 #define TERRACE_SENSE_SMART_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct nvme_smart_log;
@@ -21,9 +20,6 @@ struct smart {
 };
 
 void smart_decode(const struct nvme_smart_log *log, struct smart *out);
-
-/* Whether this disk is an NVMe drive: nothing is asked of it. */
-bool smart_tells(unsigned int major, unsigned int minor);
 
 /* -EOPNOTSUPP: no NVMe drive, or one without the log; -errno. */
 int smart_read(unsigned int major, unsigned int minor, struct smart *out);

@@ -6,6 +6,7 @@
 
 #include "policy_lib.h"
 
+#include "nvme_disk.h"
 #include "sense/health.h"
 #include "sense/smart.h"
 
@@ -41,7 +42,7 @@ static void other_devices_have_none(void **state)
 	bool unknown = false;
 
 	(void)state;
-	assert_false(smart_tells(4095, 7));
+	assert_false(nvme_disk_is(4095, 7));
 	assert_int_equal(smart_read(4095, 7, &s), -ENOENT);
 	assert_null(health_open(4095, 7, &unknown));
 	assert_true(unknown);
@@ -52,7 +53,7 @@ static void other_devices_have_none(void **state)
 		snprintf(path, sizeof(path), "/sys/dev/block/%u:0/loop", m);
 		if (access(path, F_OK))
 			continue;
-		assert_false(smart_tells(m, 0));
+		assert_false(nvme_disk_is(m, 0));
 		assert_int_equal(smart_read(m, 0, &s), -EOPNOTSUPP);
 	}
 }
