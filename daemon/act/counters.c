@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files of sysfs, kept open where each tick reads them; see counters.h. */
 #include "act/counters.h"
-#include "act/physical.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -235,7 +234,7 @@ static void report_physical(struct counters *c, const struct port_state *state)
 	if (!any || now.tv_sec < c->next_physical)
 		return;
 	c->next_physical = now.tv_sec + PHYSICAL_S;
-	physical_report(c->major, c->minor);
+	physical_report(c->major, c->minor, &c->heard);
 }
 
 int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct port_state *out)

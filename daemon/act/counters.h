@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "act/cpu_time.h"
+#include "act/physical.h"
 #include "port.h"
 
 #define COUNTERS_FOLDER	"/sys/fs/terrace"
@@ -28,6 +29,7 @@ struct counters {
 	uint64_t last_ios, last_sectors;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
 	time_t next_physical;
+	struct physical_heard heard;
 	struct cpu_time cpu;
 	struct kept kept[COUNTERS_KEPT];
 	uint32_t nr_kept, next_kept;

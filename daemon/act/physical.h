@@ -22,10 +22,17 @@ struct physical_room {
  */
 bool physical_decode(const struct nvme_id_ns *ns, struct physical_room *room);
 
+/* Tiers, a bit each. */
+struct physical_heard {
+	uint32_t spoke;		/* their drives have said something once */
+	uint32_t silent;	/* that they say nothing has been logged */
+};
+
 /*
  * Asks the drive of each tier of kind home of the volume (device numbers of its disk) and sends it
- * on (message physical).  How many drives said something; a drive that says nothing is no error.
+ * on (message physical).  How many drives said something; a drive that says nothing is no error,
+ * but logged, once by @heard.
  */
-int physical_report(unsigned int major, unsigned int minor);
+int physical_report(unsigned int major, unsigned int minor, struct physical_heard *heard);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Emulated NVMe drives: their class by what they say of themselves, their SMART log in terraced's account, a zoned one refused.
+# Emulated NVMe drives: their class and kind by what they say of themselves, their SMART log and how full they say they are in terraced's account, a zoned one refused.
 # vm: mode=functional memory=2G timeout=300 build=daemon,orders nvme=64,640,128:zoned
 # shellcheck disable=SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -38,7 +38,7 @@ expect_fail "$zoned is a zoned drive, which takes writes only in the order of it
 expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:slots:atomic=$fast" --tier "hdd:shelves:atomic=$zoned"
 pass "classes"
 
-# ---- what the drive itself has counted, and how full it says it is ----
+# ---- what the drive itself has counted ----
 conf_written <<-EOF
 	endurance.drive_writes_per_day = 1
 EOF
@@ -55,6 +55,29 @@ check_eq "critical warning" "$(number drive_critical_warning)" 0
 dd if=/dev/urandom of="$VOL" bs=1M count=16 oflag=direct status=none
 dd if="$VOL" of=/dev/null bs=1M count=16 iflag=direct status=none
 daemon_stop
+vol_down
+vol_check
+
+# ---- how full it says it is: NUSE of QEMU's drives is always NCAP, which is no report ----
+conf_written <<-EOF
+	sense = none
+EOF
+: > "$LOG"
+vol_format --tier "nvme:slots:atomic=$fast" --tier "csd:home:atomic=$back"
+vol_up stream_kb=0
+blocks=$(($(sectors "$back") / 8))
+tier=$(echo /sys/fs/terrace/*/tier1)
+dd if=/dev/urandom of=/dev/shm/noise bs=1M count=96 status=none
+dd if=/dev/shm/noise of="$VOL" bs=1M oflag=direct status=none
+used=$(vol_tier 1 used)
+[ "${used%/*}" -gt 0 ] || die "96 MiB fit the 64 MiB of the fast drive"
+daemon_start
+until_ "that the drive says nothing is told" logged "tier 1: its drive does not say how full it is inside \\(NUSE is $blocks of NCAP $blocks blocks, without thin provisioning\\): taken for never full"
+sleep 5		# it is asked every two seconds
+check_eq "times that is told" "$(grep -c 'does not say how full' "$LOG")" 1
+check_eq "physical use and limit" "$(cat "$tier/physical_used")/$(cat "$tier/physical_limit")" 0/0
+daemon_stop
+cmp -n $((96 << 20)) "$VOL" /dev/shm/noise || die "what went home is not what was written"
 vol_down
 vol_check
 pass "emulated drives have written $most bytes"
