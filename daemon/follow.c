@@ -331,6 +331,20 @@ void follow_close(struct follow *f)
 	free(f);
 }
 
+/* What is dead and not trimmed yet is left to the filesystem's own trims. */
+void follow_leave(struct follow *f, struct engine *e)
+{
+	f->engine = e;
+	streams_end_all(&f->streams);
+	streams_end_all(&f->fast);
+	if (f->invalidate)
+		invalidate_unmark(f->invalidate);
+	engine_unpin(e, 0, UINT64_MAX);
+	engine_once(e, 0, UINT64_MAX, false);
+	engine_dead(e, 0, UINT64_MAX, false);
+	follow_close(f);
+}
+
 static void hear_files(struct follow *f, struct engine *e, bool look, bool logs)
 {
 	f->engine = e;

@@ -17,6 +17,8 @@ struct follow;
 struct follow *follow_open(const char *name, const struct settings *settings, struct port *port,
 			   unsigned int major, unsigned int minor);
 void follow_close(struct follow *f);
+/* The same, where the loop goes on: nothing of what it was told stays. */
+void follow_leave(struct follow *f, struct engine *e);
 /* New switches; one that was turned off takes back what it can. */
 void follow_retune(struct follow *f, const struct settings *settings);
 /* @e: the volume's loop. */

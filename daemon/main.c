@@ -130,16 +130,20 @@ static int open_volume(const char *name, struct port **out)
 	return err;
 }
 
-static void sense_volume(const char *name, const struct settings *settings, struct port *port, const char **sense,
-			 struct follow **follow)
+static const char *sense_volume(const char *name, const struct settings *settings, struct port *port)
 {
+	const char *sense = add_sense(name, settings, port);
 	bool unknown;
 
-	*sense = add_sense(name, settings, port);
 	port->health = health_open(device_major(port), device_minor(port), &unknown);
 	if (unknown)
 		log_line(LOG_LEVEL_NOTICE, name, "its drives cannot be asked for their wear (that takes CAP_SYS_ADMIN): endurance goes by what is counted here");
-	*follow = settings->files ? follow_open(name, settings, port, device_major(port), device_minor(port)) : NULL;
+	return sense;
+}
+
+static struct follow *follow_volume(const char *name, const struct settings *settings, struct port *port)
+{
+	return follow_open(name, settings, port, device_major(port), device_minor(port));
 }
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -260,6 +264,7 @@ int main(int argc, char **argv)
 	service.config_path = o.config ? o.config : CONFIG_PATH;
 	service.open = open_volume;
 	service.sense = sense_volume;
+	service.follow = follow_volume;
 	service.only = o.volume;
 	if (load(&service.config, service.config_path, o.config || o.check))
 		return 1;

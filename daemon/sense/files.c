@@ -401,3 +401,8 @@ void files_end(struct files *f)
 {
 	jobs_end(f);
 }
+
+void files_rest(struct files *f)
+{
+	jobs_rest(f);
+}

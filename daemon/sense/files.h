@@ -177,6 +177,8 @@ void files_event(struct files *f, const struct terrace_file_event *e);
 void files_tick(struct files *f, uint64_t now_ns);
 /* Nothing more will come of jobs under way: reports what is certain. */
 void files_end(struct files *f);
+/* Nothing more will be heard: tells of whoever was told to be busy that it is not. */
+void files_rest(struct files *f);
 
 const struct file *files_find(const struct files *f, const struct file_id *id);
 /* The next table or log that seems to be written, from number *@at on, which is then beyond it.  NULL: none is left, and *@at is FILES_MAX. */

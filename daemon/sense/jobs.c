@@ -555,3 +555,9 @@ void jobs_end(struct files *f)
 		if (f->job[i].serial)
 			report(f, &f->job[i]);
 }
+
+void jobs_rest(struct files *f)
+{
+	for (uint32_t i = 0; i < FILES_JOBS; i++)
+		busy(f, &f->job[i], false);
+}

@@ -19,5 +19,6 @@ void jobs_died(struct files *f, const struct file *file);
 void jobs_forgotten(struct files *f, const struct file *file);
 void jobs_tick(struct files *f, uint64_t now_ns);
 void jobs_end(struct files *f);
+void jobs_rest(struct files *f);
 
 #endif

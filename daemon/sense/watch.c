@@ -521,6 +521,7 @@ int watch_open(unsigned int major, unsigned int minor, const int *ignored, uint3
 void watch_close(struct watch *w)
 {
 	lsm_close(w->lsm);
+	files_rest(&w->files);
 	for (uint32_t i = 0; i < w->nr_bequests; i++)
 		bequest_free(w->bequest[i].b);
 	for (uint32_t i = 0; i < w->nr_growing; i++)

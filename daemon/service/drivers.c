@@ -103,6 +103,29 @@ static void wake_by_files(struct service *s, struct driver *d)
 		log_line(LOG_LEVEL_WARNING, d->name, "what happens to files is heard of tick by tick only: %s", strerror(errno));
 }
 
+static void open_files(struct service *s, struct driver *d, const struct settings *settings)
+{
+	if (!settings->files)
+		return;
+	d->follow = s->follow(d->name, settings, d->port);
+	if (d->follow)
+		wake_by_files(s, d);
+}
+
+/* By SIGHUP they are followed from now on, with other switches, or no longer. */
+static void retune_files(struct service *s, struct driver *d, const struct settings *settings)
+{
+	if (!d->follow) {
+		open_files(s, d, settings);
+	} else if (settings->files) {
+		follow_retune(d->follow, settings);
+	} else {
+		follow_leave(d->follow, &d->engine);
+		d->follow = NULL;
+		log_line(LOG_LEVEL_NOTICE, d->name, "files are not followed any more");
+	}
+}
+
 static int start(struct service *s, struct driver *d, const char *name, const struct settings *settings)
 {
 	struct engine_config config;
@@ -120,7 +143,7 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 		d->port = NULL;
 		return err;
 	}
-	s->sense(name, settings, d->port, &d->sense, &d->follow);
+	d->sense = s->sense(name, settings, d->port);
 	driver_config(s, name, d->directory, settings, &config);
 	config.log_ctx = d;
 	err = engine_open(&d->engine, &config, d->port, service_now_ns());
@@ -128,8 +151,7 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 		end(d);
 		return err;
 	}
-	if (d->follow)
-		wake_by_files(s, d);
+	open_files(s, d, settings);
 	log_line(LOG_LEVEL_NOTICE, name, "driving%s: heat by %s, sensed by %s, victims by %s",
 		 settings->evaluate ? " (evaluation: nothing is ordered)" : "",
 		 heat_kind_name(d->engine.warmth.kind), d->sense, choose_rule_name(settings->rule));
@@ -282,8 +304,7 @@ void drivers_retune(struct service *s)
 		driver_config(s, d->name, d->directory, settings, &config);
 		config.log_ctx = d;
 		engine_retune(&d->engine, &config);
-		if (d->follow)
-			follow_retune(d->follow, settings);
+		retune_files(s, d, settings);
 	}
 	memset(s->refused, 0, sizeof(s->refused));
 }

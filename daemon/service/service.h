@@ -35,12 +35,11 @@ struct driver {
 /* Opens a volume.  Messages are logged. */
 typedef int (*service_open_fn)(const char *name, struct port **out);
 
-/*
- * Senses it, once nobody else does: that sets how much the kernel tells.  *@sense names what senses its blocks, *@follow its
- * files (NULL: nothing).
- */
-typedef void (*service_sense_fn)(const char *name, const struct settings *settings, struct port *port,
-				 const char **sense, struct follow **follow);
+/* Senses its blocks, once nobody else does: that sets how much the kernel tells.  What senses them. */
+typedef const char *(*service_sense_fn)(const char *name, const struct settings *settings, struct port *port);
+
+/* Follows its files.  NULL after a message, if that cannot be. */
+typedef struct follow *(*service_follow_fn)(const char *name, const struct settings *settings, struct port *port);
 
 /* A volume that could not be driven: told once, and left alone for a while. */
 struct refusal {
@@ -61,6 +60,7 @@ struct service {
 	const char *config_path;
 	service_open_fn open;
 	service_sense_fn sense;
+	service_follow_fn follow;
 	const char *only;		/* drive just this volume; NULL: as configured */
 	bool verbose, evaluate;		/* asked for when it was started: whatever the configuration says */
 	struct driver *driver;		/* CONFIG_MAX_VOLUMES of them */

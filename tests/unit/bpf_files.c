@@ -124,6 +124,20 @@ static void compact(uint64_t in, uint64_t out)
 	happens(TERRACE_FILE_CLOSED, out + 1, 5);
 }
 
+/* Who was ignored for it is heard again when nobody follows files any more. */
+static void the_end_of_following_ends_what_is_busy(void **state)
+{
+	(void)state;
+	table(1, 2);
+	table(2, 2);
+	compact(1, 11);
+	assert_int_equal(seen.busy, 1);
+	files_rest(files);
+	assert_int_equal(seen.busy, 0);
+	files_rest(files);
+	assert_int_equal(seen.busy, 0);
+}
+
 static void sees_a_compaction(void **state)
 {
 	(void)state;
@@ -696,6 +710,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sees_a_compaction),
+		TEST(the_end_of_following_ends_what_is_busy),
 		TEST(a_table_that_is_cut_is_asked_for_again),
 		TEST(remembers_where_heat_comes_from),
 		TEST(tells_how_far_inputs_were_read),

@@ -252,6 +252,30 @@ static void no_mark_stays_on_what_lives(void **state)
 	assert_true(tails_have(s->e.banned, 1000) && tails_have(s->e.banned, 1400));
 }
 
+/* The loop goes on without: nothing stays kept, marked, hinted, or left out of the heat. */
+static void what_was_told_is_taken_back_with_files_no(void **state)
+{
+	const struct file_id id = { .inode = 2, .generation = 1, .dev = 7 };
+	const struct extent table = { .block = 1000, .nr = 512 }, dead = { .block = 2000, .nr = 512 }, log = { .block = 4000, .nr = 64 };
+	const struct file file = { .id = { .inode = 1, .generation = 1, .dev = 7 }, .size = 2 * MB, .kind = FILE_TABLE,
+				   .pins = FILE_PINS_END, .thread = 1 };
+
+	(void)state;
+	tell.placed(tell.ctx, &file, &table, 1);
+	tell.dead(tell.ctx, "/", &id, &dead, 1, true);
+	tell.log(tell.ctx, &id, &log, 1);
+	assert_true(s->e.tails->nr && s->e.once->nr && s->e.dead->nr && s->e.banned->nr && s->e.hinted->nr && s->marks.nr);
+	follow_leave(follow, &s->e);
+	follow = NULL;
+	assert_int_equal(s->e.tails->nr, 0);
+	assert_int_equal(s->e.once->nr, 0);
+	assert_int_equal(s->e.dead->nr, 0);
+	assert_int_equal(s->e.banned->nr, 0);
+	assert_int_equal(s->e.hinted->nr, 0);
+	assert_int_equal(s->marks.nr, 0);
+	assert_int_equal(engine_tick(&s->e, s->now_ns += 1000000000), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_dead_is_let_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_mark_stays_on_what_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(tables_are_written_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_told_is_taken_back_with_files_no, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,15 @@ static void on_growing(void *ctx, const struct file_id *id, const struct bequest
 	growing_told = nr;
 }
 
+static int busy;
+
+static void on_busy(void *ctx, uint32_t thread, bool yes)
+{
+	(void)ctx;
+	(void)thread;
+	busy += yes ? 1 : -1;
+}
+
 /* RocksDB deletes what its compactions were writing when it is closed: nobody has asked for that as a whole. */
 static void an_output_that_is_not_finished_is_trimmed(void **state)
 {
@@ -40,6 +49,33 @@ static void an_output_that_is_not_finished_is_trimmed(void **state)
 	dies(w);
 	assert_int_equal(told.nr, 10);
 	assert_int_equal(told.sure, 0);
+}
+
+/* A compaction goes on when nobody follows files any more: its thread is not ignored for ever. */
+static void a_compaction_that_is_left_is_busy_no_longer(void **state)
+{
+	const struct watch_tell tell = { .dead = on_dead, .growing = on_growing, .busy = on_busy };
+	struct watch *w = watch_with(&tell);
+
+	(void)state;
+	busy = 0;
+	written(2);
+	watch_tick(w, false, false);
+	happens(TERRACE_FILE_CREATED, 0);
+	happens_to(2, TERRACE_FILE_READ, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	happens(TERRACE_FILE_WRITTEN, 0);
+	queue[queued - 1].to = TERRACE_FILE_STEP;
+	happens_to(2, TERRACE_FILE_READ, 0);
+	queue[queued - 1].from = TERRACE_FILE_STEP;
+	queue[queued - 1].to = 2 * TERRACE_FILE_STEP;
+	/* by the clock of who ticks it has just been at it */
+	for (uint32_t i = 0; i < queued; i++)
+		queue[i].nanoseconds = UINT64_MAX / 2;
+	watch_tick(w, false, false);
+	assert_int_equal(busy, 1);
+	watch_close(w);
+	assert_int_equal(busy, 0);
 }
 
 /* So it does with what it was writing from memory; whether the answer comes before the table is closed, before it dies, or after that. */
@@ -347,6 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_that_is_not_finished_is_trimmed),
+		cmocka_unit_test(a_compaction_that_is_left_is_busy_no_longer),
 		cmocka_unit_test(a_table_from_memory_that_is_not_kept_is_trimmed),
 		cmocka_unit_test(all_of_a_table_that_died_meanwhile_is_trimmed),
 		cmocka_unit_test(devices_below_may_change_while_it_grows),

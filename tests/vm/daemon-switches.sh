@@ -20,6 +20,7 @@ used() {
 	vol_message commit
 	vol_tier 0 used | cut -d/ -f1
 }
+at_most() { awk "BEGIN { exit !($(number "$1") <= $2) }"; }
 at_least() { awk "BEGIN { exit !($(number "$1") >= $2) }"; }
 configure() {	# LINE OF [policy]...
 	printf '%s\n' "$@" | conf_written 50
@@ -106,6 +107,24 @@ rm $M/db/000001.ldb
 sync
 sleep 2
 ! said '"filesystems"' || die "files are followed in spite of files = no"
+# ... and by SIGHUP: from now on, and no longer
+sed -i 's/^files = no/files = yes\npin_share = 0.5/' $CONF
+kill -HUP $daemon
+until_ "files are followed with files = yes" logged "the files of $M are followed"
+tables write 5 1 4
+sync
+until_ "tails are kept" at_least pinned_tails_blocks 16
+sed -i 's/^files = yes/files = no/' $CONF
+kill -HUP $daemon
+until_ "files are let go with files = no" logged "files are not followed any more"
+until_ "tails are let go" at_most pinned_tails_blocks 0
+! said '"filesystems"' || die "files are followed in spite of files = no by SIGHUP"
+sed -i 's/^files = no/files = yes/' $CONF
+kill -HUP $daemon
+until_ "the table that was there is found again" at_least pinned_tails_blocks 16
+rm $M/db/000005.ldb
+sync
+until_ "its death" at_least died 1
 daemon_stop
 pass "files"
 cp "$TERRACE_TREE/tests/data/rocksdb-LOG" $M/db/LOG
