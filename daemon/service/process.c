@@ -29,11 +29,17 @@ void process_open_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);	/* refused: enough for a dozen volumes all the same */
 }
 
-void process_lock(bool lock_memory)
+void process_lock_memory(bool yes)
 {
-	if (lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+	if (!yes)
+		munlockall();
+	else if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		log_line(LOG_LEVEL_WARNING, NULL, "memory cannot be locked (%s): swap on a volume of ours could stall us",
 			 strerror(errno));
+}
+
+void process_flush_io(void)
+{
 	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0))
 		log_line(LOG_LEVEL_WARNING, NULL, "not allowed to be an I/O flusher (%s)", strerror(errno));
 }

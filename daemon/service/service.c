@@ -65,6 +65,8 @@ static void reload(struct service *s)
 		/* Where things are kept does not change under a running daemon. */
 		memcpy(next->state_directory, s->config.state_directory, sizeof(next->state_directory));
 		memcpy(next->socket, s->config.socket, sizeof(next->socket));
+		if (next->lock_memory != s->config.lock_memory)
+			process_lock_memory(next->lock_memory);
 		s->config = *next;
 		service_overrule(s, &s->config);
 		log_set_level(s->config.log_level);
@@ -222,7 +224,8 @@ int service_run(struct service *s)
 		log_line(LOG_LEVEL_ERROR, NULL, "cannot start: %s", strerror(-err));
 		return 1;
 	}
-	process_lock(s->config.lock_memory);
+	process_lock_memory(s->config.lock_memory);
+	process_flush_io();
 	process_open_files();
 	drivers_look(s);
 	set_timer(s);

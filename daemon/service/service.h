@@ -109,7 +109,9 @@ struct json_object *status_json(struct service *s);
 struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
 
-void process_lock(bool lock_memory);
+/* Or lets it go. */
+void process_lock_memory(bool yes);
+void process_flush_io(void);
 void process_open_files(void);
 
 #endif

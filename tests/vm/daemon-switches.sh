@@ -33,6 +33,8 @@ dd if=/dev/urandom of=/dev/shm/data bs=1M count=44 status=none
 
 # ---- drive, drive_all: this volume, or not; by SIGHUP as well. log_level, lock_memory ----
 locked_kb() { sed -n 's/^VmLck:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$daemon/status; }
+locked() { [ "$(locked_kb)" -gt 0 ]; }
+unlocked() { [ "$(locked_kb)" = 0 ]; }
 configure
 sed -i 's/^tick_ms.*/&\ndrive_all = no\nlog_level = error\nlock_memory = no/' $CONF
 daemon_start
@@ -40,12 +42,18 @@ sleep 3
 not_driven || die "driven in spite of drive_all = no"
 check_eq "locked memory, lock_memory = no" "$(locked_kb)" 0
 check_eq "what it says, log_level = error" "$(cat $LOG)" ""
+sed -i 's/^lock_memory = no/lock_memory = yes/' $CONF
+kill -HUP $daemon
+until_ "memory is locked, lock_memory = yes by SIGHUP" locked
+sed -i 's/^lock_memory = yes/lock_memory = no/' $CONF
+kill -HUP $daemon
+until_ "memory is let go, lock_memory = no by SIGHUP" unlocked
 daemon_stop
 configure '[volume vol]' 'drive = no'
 daemon_start
 sleep 3
 not_driven || die "driven in spite of drive = no"
-[ "$(locked_kb)" -gt 0 ] || die "no memory is locked, in spite of lock_memory"
+locked || die "no memory is locked, in spite of lock_memory"
 logged "no volume is active yet" || die "nothing is said with the log level as it is"
 sed -i 's/^drive = no/drive = yes/' $CONF
 kill -HUP $daemon
