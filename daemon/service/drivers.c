@@ -65,11 +65,11 @@ static void state_directory(const struct service *s, struct port *port, char *pa
 	int n;
 
 	port->ops->shape(port, &shape);
-	n = snprintf(path, bytes, "%s/", s->config.state_directory);
+	n = snprintf(path, bytes, "%s/", s->kept.state_directory);
 	for (int i = 0; i < 16 && n > 0 && (size_t)n < bytes; i++)
 		n += snprintf(path + n, bytes - (size_t)n, "%02x", shape.uuid[i]);
-	if (mkdir(s->config.state_directory, 0700) && errno != EEXIST)
-		log_line(LOG_LEVEL_WARNING, NULL, "%s: %s", s->config.state_directory, strerror(errno));
+	if (mkdir(s->kept.state_directory, 0700) && errno != EEXIST)
+		log_line(LOG_LEVEL_WARNING, NULL, "%s: %s", s->kept.state_directory, strerror(errno));
 	else if (mkdir(path, 0700) && errno != EEXIST)
 		log_line(LOG_LEVEL_WARNING, NULL, "%s: %s", path, strerror(errno));
 }
@@ -144,6 +144,9 @@ static int start(struct service *s, struct driver *d, const char *name, const st
 		return err;
 	}
 	d->sense = s->sense(name, settings, d->port);
+	d->sensed.kind = settings->sense;
+	d->sensed.sampling = settings->sampling;
+	d->sensed.heat_sample = settings->heat_sample;
 	driver_config(s, name, d->directory, settings, &config);
 	config.log_ctx = d;
 	err = engine_open(&d->engine, &config, d->port, service_now_ns());

@@ -62,15 +62,13 @@ static void reload(struct service *s)
 		log_line(LOG_LEVEL_ERROR, NULL, "%s: %s: the old configuration stays", s->config_path,
 			 strerror(-errors));
 	} else {
-		/* Where things are kept does not change under a running daemon. */
-		memcpy(next->state_directory, s->config.state_directory, sizeof(next->state_directory));
-		memcpy(next->socket, s->config.socket, sizeof(next->socket));
 		if (next->lock_memory != s->config.lock_memory)
 			process_lock_memory(next->lock_memory);
 		s->config = *next;
 		service_overrule(s, &s->config);
 		log_set_level(s->config.log_level);
 		drivers_retune(s);
+		waits_tell(s);
 		log_line(LOG_LEVEL_NOTICE, NULL, "%s: read anew", s->config_path);
 	}
 	free(next);
@@ -180,7 +178,7 @@ static int open_descriptors(struct service *s)
 		err = service_watch(s, s->soon);
 	if (!err)
 		err = service_watch(s, s->signals);
-	s->listener = socket_open(s->config.socket);
+	s->listener = socket_open(s->kept.socket);
 	if (!err && s->listener >= 0)
 		err = service_watch(s, s->listener);
 	return err;
@@ -218,6 +216,8 @@ int service_run(struct service *s)
 	int err;
 
 	s->driver = calloc(CONFIG_MAX_VOLUMES, sizeof(*s->driver));
+	memcpy(s->kept.state_directory, s->config.state_directory, sizeof(s->kept.state_directory));
+	memcpy(s->kept.socket, s->config.socket, sizeof(s->kept.socket));
 	s->started_ns = service_now_ns();
 	err = s->driver ? open_descriptors(s) : -ENOMEM;
 	if (err) {

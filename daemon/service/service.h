@@ -7,6 +7,7 @@
  *	service.c	epoll: timers, signals, socket, lives of files
  *	socket.c	one request a connection, one JSON object back
  *	status.c	what the object says
+ *	waits.c		what a reload has read and only the next start puts into force
  *	process.c	locked memory, I/O flusher
  */
 #ifndef TERRACE_SERVICE_SERVICE_H
@@ -25,6 +26,10 @@ struct driver {
 	int lock;			/* on the directory; -1: it cannot be locked */
 	struct port *port;		/* NULL: a free slot */
 	const char *sense;		/* its name, "none" */
+	struct {
+		enum sense_kind kind;
+		uint32_t sampling, heat_sample;
+	} sensed;			/* as configured when it was opened */
 	struct follow *follow;		/* of its files; NULL: off */
 	bool woken;			/* by them */
 	struct engine engine;
@@ -47,6 +52,12 @@ struct refusal {
 	uint64_t at_ns;
 };
 
+/* Where things are kept does not change under a running daemon. */
+struct kept {
+	char state_directory[256];
+	char socket[108];
+};
+
 #define SERVICE_CLIENTS	8
 
 /* Who has connected to the socket, and has not asked yet. */
@@ -56,7 +67,8 @@ struct client {
 };
 
 struct service {
-	struct config config;
+	struct config config;		/* as read last */
+	struct kept kept;		/* as it was when we started */
 	const char *config_path;
 	service_open_fn open;
 	service_sense_fn sense;
@@ -108,6 +120,10 @@ struct json_object *status_json(struct service *s);
 /* @what: "", "VOLUME", or "VOLUME BLOCK" for the heat of one as well. */
 struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
+struct json_object *settings_json(const struct settings *c);
+
+/* One line for each key that waits for the next start. */
+void waits_tell(const struct service *s);
 
 /* Or lets it go. */
 void process_lock_memory(bool yes);

@@ -183,5 +183,5 @@ void socket_close(struct service *s)
 	if (s->listener < 0)
 		return;
 	close(s->listener);
-	unlink(s->config.socket);
+	unlink(s->kept.socket);
 }

@@ -444,7 +444,7 @@ static struct json_object *profiles_json(uint32_t profiles)
 	return list;
 }
 
-static struct json_object *settings_json(const struct settings *c)
+struct json_object *settings_json(const struct settings *c)
 {
 	struct json_object *o = json_object_new_object();
 

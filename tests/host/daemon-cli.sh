@@ -101,6 +101,9 @@ printf 'choose.candidates = 3\n' >> "$conf"
 kill -HUP $pid
 until_ "read anew" grep -q "read anew" "$log"
 [[ $("$daemon" --config "$conf" --show-config) == *'"candidates": 3'* ]] || die "SIGHUP did not change a tunable"
+sed -i 's,/state$,/elsewhere,' "$conf"
+kill -HUP $pid
+until_ "the key that waits is told" grep -q "state_directory = $run/elsewhere takes effect with the next start: until then it is $run/state$" "$log"
 echo "nonsense = 1" >> "$conf"
 kill -HUP $pid
 until_ "refused" grep -q "terraced.conf:7: nonsense = 1" "$log"

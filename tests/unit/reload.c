@@ -65,6 +65,46 @@ void follow_report(struct follow *f, struct json_object *out)
 	(void)out;
 }
 
+/* What it says, line by line. */
+static char said[20000];
+
+void log_line(enum log_level level, const char *volume, const char *format, ...)
+{
+	size_t n = strlen(said);
+	va_list args;
+
+	(void)level;
+	n += (size_t)snprintf(said + n, sizeof(said) - n, "%s: ", volume ? volume : "terraced");
+	va_start(args, format);
+	n += (size_t)vsnprintf(said + n, sizeof(said) - n, format, args);
+	va_end(args);
+	assert_true(n < sizeof(said) - 2);
+	strcpy(said + n, "\n");
+}
+
+static enum log_level log_level;
+
+void log_set_level(enum log_level most)
+{
+	log_level = most;
+}
+
+enum log_level log_get_level(void)
+{
+	return log_level;
+}
+
+const char *log_level_name(enum log_level level)
+{
+	return level < LOG_LEVELS ? "some" : NULL;
+}
+
+int log_level_of(const char *name)
+{
+	(void)name;
+	return LOG_LEVEL_NOTICE;
+}
+
 static struct sim *sim;
 static struct service service;
 static struct driver *d;
@@ -79,6 +119,8 @@ static int setup(void **state)
 	sim = sim_create(BLOCKS, BLOCKS / 8);
 	memset(&service, 0, sizeof(service));
 	config_defaults(&service.config);
+	strcpy(service.kept.state_directory, service.config.state_directory);
+	strcpy(service.kept.socket, service.config.socket);
 	service.follow = follow_volume;
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	service.driver = calloc(CONFIG_MAX_VOLUMES, sizeof(*service.driver));
@@ -91,6 +133,10 @@ static int setup(void **state)
 	driver_config(&service, d->name, d->directory, &service.config.policy, &c);
 	c.log_ctx = d;
 	assert_int_equal(engine_open(&d->engine, &c, d->port, sim->now_ns), 0);
+	d->sensed.kind = service.config.policy.sense;
+	d->sensed.sampling = service.config.policy.sampling;
+	d->sensed.heat_sample = service.config.policy.heat_sample;
+	said[0] = 0;
 	return 0;
 }
 
@@ -152,11 +198,108 @@ static void files_that_cannot_be_followed_are_tried_again(void **state)
 	assert_int_equal(opened, 2);
 }
 
+static uint32_t lines(const char *text)
+{
+	uint32_t n = 0;
+
+	for (const char *at = said; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+/* As SIGHUP has it. */
+static void reload(void)
+{
+	said[0] = 0;
+	drivers_retune(&service);
+	waits_tell(&service);
+}
+
+#define WAITS	"takes effect with the next start"
+
+/* Of what sizes the heat store, and of how blocks are sensed; of all else there is nothing to say. */
+static void what_waits_for_the_next_start_is_said_once_a_key(void **state)
+{
+	struct settings *p = &service.config.policy;
+
+	(void)state;
+	p->rule = CHOOSE_OLDEST;
+	p->tuning.choose.candidates = 3;
+	p->budget[1].bytes_per_second = 7;
+	reload();
+	assert_int_equal(lines(WAITS), 0);
+	p->heat = HEAT_CLOCK;
+	p->cache_blocks = 64;
+	p->sense = SENSE_NONE;
+	p->heat_sample = 8;
+	p->sampling = 9;
+	p->tuning.ralt.fanout = 12;
+	p->tuning.tracker.tracked_share = 0.125;
+	reload();
+	assert_int_equal(lines("vol: heat = clock " WAITS ": until then it is ralt\n"), 1);
+	assert_int_equal(lines("vol: cache_blocks = 64 " WAITS ": until then it is 1024\n"), 1);
+	assert_int_equal(lines("vol: sense = none " WAITS ": until then it is auto\n"), 1);
+	assert_int_equal(lines("vol: heat_sample = 8 " WAITS ": until then it is 16\n"), 1);
+	assert_int_equal(lines("vol: sampling = 9 " WAITS ": until then it is 1\n"), 1);
+	assert_int_equal(lines("vol: ralt.fanout = 12 " WAITS ": until then it is 10\n"), 1);
+	assert_int_equal(lines("vol: tracker.tracked_share = 0.125 " WAITS ": until then it is 0.2\n"), 1);
+	assert_int_equal(lines(WAITS), 7);
+	/* as it was: nothing waits any more */
+	config_defaults(&service.config);
+	reload();
+	assert_int_equal(lines(WAITS), 0);
+}
+
+static const struct tunable_table *const fixed[] = {
+	&ralt_tunable_table, &tracker_tunable_table, &shards_tunable_table, &miniature_tunable_table,
+};
+
+/* Each tunable but these is what the loop works with from a reload on; these are told. */
+static void every_tunable_is_in_force_or_waits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < tuning_part_count; i++) {
+		const struct tuning_part *part = &tuning_parts[i];
+		bool waits = false;
+
+		for (size_t k = 0; k < sizeof(fixed) / sizeof(fixed[0]); k++)
+			waits |= part->table == fixed[k];
+		for (size_t k = 0; k < part->table->count; k++) {
+			const struct tunable *row = &part->table->rows[k];
+			double value = row->initial < row->max ? row->max : row->min;
+			char key[100];
+
+			config_defaults(&service.config);
+			assert_int_equal(tunable_set(part->table, (char *)&service.config.policy.tuning + part->offset, row->name, value), 0);
+			reload();
+			assert_near(tunable_get(row, (char *)&d->engine.c.tuning + part->offset), waits ? row->initial : value, 0);
+			snprintf(key, sizeof(key), "vol: %s.%s = ", part->table->policy, row->name);
+			assert_int_equal(lines(key), waits);
+			assert_int_equal(lines(WAITS), waits);
+		}
+	}
+}
+
+/* Where things are kept. */
+static void the_daemons_own_keys_wait_as_well(void **state)
+{
+	(void)state;
+	reload();
+	assert_int_equal(lines(WAITS), 0);
+	strcpy(service.config.socket, "/y");
+	reload();
+	assert_int_equal(lines("terraced: socket = /y " WAITS ": until then it is /run/terrace/status\n"), 1);
+	assert_int_equal(lines(WAITS), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(files_are_followed_from_a_reload_on_and_left_by_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_that_cannot_be_followed_are_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_waits_for_the_next_start_is_said_once_a_key, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_tunable_is_in_force_or_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_daemons_own_keys_wait_as_well, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
