@@ -285,6 +285,11 @@ static const struct key {
 	{ "scrub_days", set_scrub },
 };
 
+const char *config_key_name(uint32_t i)
+{
+	return i < sizeof(settings_keys) / sizeof(settings_keys[0]) ? settings_keys[i].name : NULL;
+}
+
 static bool is_of_tiers(const char *key)
 {
 	return !strncmp(key, "budget.", 7) || !strncmp(key, "endurance.", 10);

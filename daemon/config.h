@@ -106,6 +106,9 @@ bool config_own_rate(const struct settings *s, uint32_t tier);
 /* i < CONFIG_PROFILES: that of bit i. */
 const char *config_profile_name(uint32_t i);
 
+/* Keys of a volume that are no tunables, one by one; NULL beyond the last. */
+const char *config_key_name(uint32_t i);
+
 const char *sense_kind_name(enum sense_kind kind);
 
 #endif

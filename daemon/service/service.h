@@ -124,6 +124,8 @@ struct json_object *settings_json(const struct settings *c);
 
 /* One line for each key that waits for the next start. */
 void waits_tell(const struct service *s);
+/* These keys, of the daemon and of each volume that is driven: what is in force, and what is configured. */
+struct json_object *waits_json(const struct service *s);
 
 /* Or lets it go. */
 void process_lock_memory(bool yes);

@@ -114,3 +114,15 @@ void waits_tell(const struct service *s)
 		if (s->driver[i].port)
 			tell(s->driver[i].name, waits_of_volume(s, &s->driver[i]));
 }
+
+struct json_object *waits_json(const struct service *s)
+{
+	struct json_object *o = json_object_new_object(), *volumes = json_object_new_object();
+
+	json_object_object_add(o, "daemon", waits_of_daemon(s));
+	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
+		if (s->driver[i].port)
+			json_object_object_add(volumes, s->driver[i].name, waits_of_volume(s, &s->driver[i]));
+	json_object_object_add(o, "volumes", volumes);
+	return o;
+}

@@ -207,6 +207,17 @@ static uint32_t lines(const char *text)
 	return n;
 }
 
+/* What --show-config says of a key that waits: what is in force, or NULL. */
+static const char *shown(struct json_object *config, const char *key)
+{
+	struct json_object *o = NULL;
+
+	assert_true(json_object_object_get_ex(config, "waits_for_next_start", &o));
+	assert_true(json_object_object_get_ex(o, "volumes", &o));
+	assert_true(json_object_object_get_ex(o, "vol", &o));
+	return json_object_object_get_ex(o, key, &o) && json_object_object_get_ex(o, "in_force", &o) ? json_object_get_string(o) : NULL;
+}
+
 /* As SIGHUP has it. */
 static void reload(void)
 {
@@ -221,6 +232,7 @@ static void reload(void)
 static void what_waits_for_the_next_start_is_said_once_a_key(void **state)
 {
 	struct settings *p = &service.config.policy;
+	struct json_object *config;
 
 	(void)state;
 	p->rule = CHOOSE_OLDEST;
@@ -244,10 +256,19 @@ static void what_waits_for_the_next_start_is_said_once_a_key(void **state)
 	assert_int_equal(lines("vol: ralt.fanout = 12 " WAITS ": until then it is 10\n"), 1);
 	assert_int_equal(lines("vol: tracker.tracked_share = 0.125 " WAITS ": until then it is 0.2\n"), 1);
 	assert_int_equal(lines(WAITS), 7);
+	config = config_json(&service);
+	assert_string_equal(shown(config, "heat"), "ralt");
+	assert_string_equal(shown(config, "cache_blocks"), "1024");
+	assert_string_equal(shown(config, "ralt.fanout"), "10.0");
+	assert_null(shown(config, "rule"));
+	json_object_put(config);
 	/* as it was: nothing waits any more */
 	config_defaults(&service.config);
 	reload();
 	assert_int_equal(lines(WAITS), 0);
+	config = config_json(&service);
+	assert_null(shown(config, "heat"));
+	json_object_put(config);
 }
 
 static const struct tunable_table *const fixed[] = {
@@ -267,6 +288,7 @@ static void every_tunable_is_in_force_or_waits(void **state)
 		for (size_t k = 0; k < part->table->count; k++) {
 			const struct tunable *row = &part->table->rows[k];
 			double value = row->initial < row->max ? row->max : row->min;
+			struct json_object *config;
 			char key[100];
 
 			config_defaults(&service.config);
@@ -276,6 +298,10 @@ static void every_tunable_is_in_force_or_waits(void **state)
 			snprintf(key, sizeof(key), "vol: %s.%s = ", part->table->policy, row->name);
 			assert_int_equal(lines(key), waits);
 			assert_int_equal(lines(WAITS), waits);
+			config = config_json(&service);
+			snprintf(key, sizeof(key), "%s.%s", part->table->policy, row->name);
+			assert_int_equal(shown(config, key) != NULL, waits);
+			json_object_put(config);
 		}
 	}
 }
