@@ -19,6 +19,7 @@ struct reading {
 	int line;
 	int errors;
 	int last_told;		/* line of the last error told by us */
+	int set_at[1 + CONFIG_MAX_VOLUMES][TUNING_FITS + 1];	/* [policy] and each volume: lines that set one of these tunables last */
 	char said[300];
 };
 
@@ -414,14 +415,14 @@ static const char *set_daemon(struct config *c, const char *key, const char *tex
 
 /* ---- sections ------------------------------------------------------------------------- */
 
-static struct settings *volume_section(struct reading *r, const char *name)
+static struct config_volume *volume_section(struct reading *r, const char *name)
 {
 	struct config *c = r->c;
 	struct config_volume *v;
 
 	for (uint32_t i = 0; i < c->nr_volumes; i++)
 		if (!strcmp(c->volume[i].name, name))
-			return &c->volume[i].settings;
+			return &c->volume[i];
 	if (!*name || strlen(name) >= CONFIG_NAME_BYTES || strchr(name, '/')) {
 		tell(r, "that is no name of a volume");
 		return NULL;
@@ -433,27 +434,39 @@ static struct settings *volume_section(struct reading *r, const char *name)
 	v = &c->volume[c->nr_volumes++];
 	snprintf(v->name, sizeof(v->name), "%s", name);
 	v->settings = c->policy;
-	return &v->settings;
+	return v;
+}
+
+/* @section: 0: [policy], else 1 + the volume's number. */
+static const char *set_in(struct reading *r, size_t section, struct settings *s, const char *key, const char *text)
+{
+	const char *why = set_setting(s, key, text);
+	char policy[32];
+
+	snprintf(policy, sizeof(policy), "%.*s", (int)strcspn(key, "."), key);
+	if (!why)
+		r->set_at[section][tuning_fit_of(policy)] = r->line;
+	return why;
 }
 
 static const char *set_key(struct reading *r, const char *section, const char *key, const char *text)
 {
-	struct settings *s;
+	struct config_volume *v;
 
 	if (!strcmp(section, "daemon"))
 		return set_daemon(r->c, key, text);
 	if (!strcmp(section, "policy")) {
 		if (r->c->nr_volumes)
 			return "comes too late: [policy] belongs before the first [volume NAME]";
-		return set_setting(&r->c->policy, key, text);
+		return set_in(r, 0, &r->c->policy, key, text);
 	}
 	if (strncmp(section, "volume ", 7)) {
 		snprintf(r->said, sizeof(r->said), "is in section [%s]: there are [daemon], [policy] and [volume NAME]",
 			 section);
 		return r->said;
 	}
-	s = volume_section(r, section + 7);
-	return s ? set_setting(s, key, text) : NULL;
+	v = volume_section(r, section + 7);
+	return v ? set_in(r, 1 + (size_t)(v - r->c->volume), &v->settings, key, text) : NULL;
 }
 
 static int handle(void *ctx, const char *section, const char *key, const char *text)
@@ -535,23 +548,30 @@ void config_defaults(struct config *c)
 	settings_defaults(&c->policy);
 }
 
-static void check_fit(struct reading *r)
+/* What does not fit has been set there, for what it began with does: whoever set one of its tunables last is told. */
+static bool fits(struct reading *r, size_t section, const char *name, const struct tuning *tuning)
 {
-	const char *why = tuning_check(&r->c->policy.tuning);
+	enum tuning_fit which;
+	const char *why = tuning_check(tuning, &which);
 	char line[400];
 
-	r->line = 0;
-	if (why) {
-		snprintf(line, sizeof(line), "[policy]: %s", why);
-		tell(r, line);
-	}
-	for (uint32_t i = 0; !why && i < r->c->nr_volumes; i++) {
-		const char *bad = tuning_check(&r->c->volume[i].settings.tuning);
+	if (!why)
+		return true;
+	r->line = r->set_at[section][which];
+	snprintf(line, sizeof(line), "[%s]: %s", name, why);
+	tell(r, line);
+	return false;
+}
 
-		if (!bad)
-			continue;
-		snprintf(line, sizeof(line), "[volume %s]: %s", r->c->volume[i].name, bad);
-		tell(r, line);
+static void check_fit(struct reading *r)
+{
+	char name[CONFIG_NAME_BYTES + 10];
+
+	if (!fits(r, 0, "policy", &r->c->policy.tuning))
+		return;
+	for (uint32_t i = 0; i < r->c->nr_volumes; i++) {
+		snprintf(name, sizeof(name), "volume %s", r->c->volume[i].name);
+		fits(r, 1 + i, name, &r->c->volume[i].settings.tuning);
 	}
 }
 

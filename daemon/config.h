@@ -88,7 +88,7 @@ struct config {
 	uint32_t nr_volumes;
 };
 
-/* Told once for each error. @line 0: of the file as a whole. */
+/* Told once for each error. */
 typedef void (*config_error_fn)(void *ctx, int line, const char *reason);
 
 void config_defaults(struct config *c);

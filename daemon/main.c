@@ -151,10 +151,7 @@ static struct follow *follow_volume(const char *name, const struct settings *set
 
 static void told(void *ctx, int line, const char *reason)
 {
-	if (line)
-		fprintf(stderr, "%s:%d: %s\n", (const char *)ctx, line, reason);
-	else
-		fprintf(stderr, "%s: %s\n", (const char *)ctx, reason);
+	fprintf(stderr, "%s:%d: %s\n", (const char *)ctx, line, reason);
 }
 
 /* @given: named by the user, so it must be there. */

@@ -85,14 +85,27 @@ const char *tuning_set(struct tuning *t, const char *policy, const char *name, c
 	return NULL;
 }
 
-const char *tuning_check(const struct tuning *t)
+enum tuning_fit tuning_fit_of(const char *policy)
+{
+	static const char *const names[TUNING_FITS] = { "watermark", "climb", "ralt" };
+	int i = 0;
+
+	while (i < TUNING_FITS && strcmp(names[i], policy))
+		i++;
+	return (enum tuning_fit)i;
+}
+
+const char *tuning_check(const struct tuning *t, enum tuning_fit *which)
 {
 	const struct tunable *bad = NULL;
 
+	*which = TUNING_WATERMARK;
 	if (watermark_check(&t->watermark))
 		return "watermark.low must be below watermark.high";
+	*which = TUNING_CLIMB;
 	if (t->climb.min >= t->climb.max)
 		return "climb.min must be below climb.max";
+	*which = TUNING_RALT;
 	if (ralt_tunables_check(&t->ralt, &bad)) {
 		snprintf(said, sizeof(said), "ralt.%s does not fit the other tunables of ralt",
 			 bad ? bad->name : "?");

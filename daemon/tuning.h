@@ -67,7 +67,18 @@ void tuning_defaults(struct tuning *t);
  */
 const char *tuning_set(struct tuning *t, const char *policy, const char *name, const char *text);
 
-/* Do the values fit each other?  NULL, or why not. */
-const char *tuning_check(const struct tuning *t);
+/* Policies whose tunables have to fit each other. */
+enum tuning_fit {
+	TUNING_WATERMARK,
+	TUNING_CLIMB,
+	TUNING_RALT,
+	TUNING_FITS,
+};
+
+/* TUNING_FITS: all of @policy's are as good as any. */
+enum tuning_fit tuning_fit_of(const char *policy);
+
+/* Do the values fit each other?  NULL, or why not, and *@which policy's do not. */
+const char *tuning_check(const struct tuning *t, enum tuning_fit *which);
 
 #endif

@@ -107,6 +107,9 @@ until_ "the key that waits is told" grep -q "state_directory = $run/elsewhere ta
 echo "nonsense = 1" >> "$conf"
 kill -HUP $pid
 until_ "refused" grep -q "terraced.conf:7: nonsense = 1" "$log"
+sed -i 's/^nonsense = 1/watermark.high = 0.5/' "$conf"
+kill -HUP $pid
+until_ "a contradiction" grep -q "terraced.conf:7: \[policy\]: watermark.low must be below watermark.high" "$log"
 grep -q "the old configuration stays" "$log" || die "not said that the old configuration stays"
 kill $pid
 wait $pid || die "ends with $?"

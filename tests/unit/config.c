@@ -155,8 +155,23 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[volume a]\ndrive = yes\n[policy]\nheat = lru\n", "4: heat = lru: comes too late");
 	refuses("[volume a/b]\ndrive = yes\n", "2: that is no name of a volume");
 	refuses("[policy\nheat = lru\n", "1: is neither '[section]' nor 'key = value' nor a comment");
-	refuses("[policy]\nwatermark.low = 0.99\nwatermark.high = 0.98\n", "0: [policy]: watermark.low must be below");
 	refuses("[policy]\ntier1.msc.wear_price = 2\n", "of a tier, only budget and endurance");
+}
+
+/* What does not fit together is told with the last line that had a part in it, in that section. */
+static void contradictions_name_a_line(void **state)
+{
+	(void)state;
+	refuses("[policy]\nwatermark.low = 0.99\nwatermark.high = 0.98\n", "3: [policy]: watermark.low must be below");
+	refuses("[policy]\nwatermark.high = 0.5\nheat = lru\nclimb.noise = 0.1\n", "2: [policy]: watermark.low must be below");
+	refuses("[policy]\n\nclimb.min = 0.9\nfill = 0.5\nclimb.max = 0.8\nwatermark.low = 0.5\n", "5: [policy]: climb.min must be below");
+	refuses("[policy]\nralt.page_bytes = 5000\nbudget.in_flight = 5\n", "2: [policy]: ralt.page_bytes does not fit");
+	refuses("[policy]\nwatermark.high = 0.97\n[volume a]\nheat = lru\n[volume b]\nwatermark.low = 0.975\nheat = lru\n",
+		"6: [volume b]: watermark.low must be below");
+	/* one that is refused has no part in it */
+	refuses("[policy]\nwatermark.high = 0.5\nwatermark.low = 7\n", "2: [policy]: watermark.low must be below");
+	/* nor has what another section says */
+	refuses("[volume a]\nclimb.max = 0.05\n[volume b]\nclimb.max = 0.9\n", "2: [volume a]: climb.min must be below");
 }
 
 static void all_errors_are_told(void **state)
@@ -278,6 +293,7 @@ int main(void)
 		cmocka_unit_test(every_key_is_heard),
 		cmocka_unit_test(every_tunable_is_a_key),
 		cmocka_unit_test(errors_name_line_and_reason),
+		cmocka_unit_test(contradictions_name_a_line),
 		cmocka_unit_test(all_errors_are_told),
 		cmocka_unit_test(a_volume_builds_on_the_policy),
 		cmocka_unit_test(tiers_have_limits_of_their_own),
