@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terraced works within little: two volumes in one process, as an I/O flusher, with a tenth of a CPU.
-# vm: mode=functional cpus=1 memory=2G timeout=300 build=daemon,orders
+# terraced works within little: two volumes in one process, as an I/O flusher, with a tenth of a CPU; or a process for one of them (--volume).
+# vm: mode=functional cpus=1 memory=2G timeout=400 build=daemon,orders
 # shellcheck disable=SC2034,SC2086,SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -68,7 +68,42 @@ until_ "the status" answers
 grep -E 'usage_usec|nr_periods|nr_throttled' /sys/fs/cgroup/tenth/cpu.stat
 check_eq "failed orders" "$(number failed)" 0
 daemon_stop
+pass "a tenth of a CPU"
+
+# ---- an instance for one volume, beside a process for all ----
+sed 's,/dev/shm/socket,&-all,' $CONF > /dev/shm/all.conf
+# what the process of this configuration drives
+driven() { terraced --config "$1" --status | sed -n 's/^ *"name": "\([^"]*\)".*/\1/p' | sort | tr '\n' ' '; }
+drives() { [ "$(driven "$1")" = "$2" ]; }
+: > $LOG
+daemon_start --volume two
+until_ "the instance's volume is driven" drives $CONF "two "
+fill vol 64
+fill two 64
+until_ "room on the instance's volume" room two
+sleep 3
+check_eq "volumes of --volume two" "$(driven $CONF)" "two "
+if room vol; then die "room is made on a volume that --volume leaves alone"; fi
+LD_LIBRARY_PATH=$RAM/lib "$RAM/terraced" --config /dev/shm/all.conf > /dev/shm/all.log 2>&1 &
+all=$!
+until_ "the process for all drives the rest" drives /dev/shm/all.conf "vol "
+until_ "room on the other volume" room vol
+grep -q "two: .*another process works on this volume" /dev/shm/all.log || { cat /dev/shm/all.log; die "it is not said whose the instance's volume is"; }
+check_eq "volumes of the instance beside the process for all" "$(driven $CONF)" "two "
+# when the instance has gone, a SIGHUP has all driven by the other
+daemon_stop
+kill -HUP $all
+until_ "the process for all drives all" drives /dev/shm/all.conf "two vol "
+fill two 96
+until_ "room on what was the instance's" room two
+# and one that is started now finds its volume taken
+daemon_start --volume two
+until_ "the volume is another's" grep -q "two: .*another process works on this volume" $LOG
+check_eq "volumes of an instance that is late" "$(driven $CONF)" ""
+daemon_stop
+kill $all
+wait $all || die "the process for all ends with $?"
 dmr two
 vol_down
 vol_check
-pass "a tenth of a CPU"
+pass "an instance for one volume, beside a process for all"
