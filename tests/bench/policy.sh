@@ -6,8 +6,8 @@
 # packages: fio bcache-tools
 #
 # Data compress by half. A switch that changes neither throughput nor reads and writes of the
-# slow drive by one part in a hundred is marked on the page: its technique is not at work
-# here. What each sets is in the list below.
+# slow drive by one part in a hundred is on the page as a bar that was missed: its technique is
+# not at work. What each sets is in the list below.
 # shellcheck disable=SC2034
 FAST=${FAST:-nvme-tlc} SLOW=${SLOW:-hdd} COMPRESS=${COMPRESS:-50}
 LOADS=${LOADS:-zipf-mixed}
