@@ -18,6 +18,7 @@ beside_ideal() { [ -z "$(got ideal iops)" ] || bar "$1: terrace, of the best sta
 for load in ${LOADS//,/ }; do
 	tier_table "$load"
 	[ "$(got terrace iops)" ] || continue
+	warm_bar "$load"
 	case $load in
 	*-read)		beside_ideal "$load" ;;
 	*-mixed)	beside_peers "$load" ;;

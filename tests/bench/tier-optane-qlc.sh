@@ -15,6 +15,7 @@ LOADS=${LOADS:-zipf-read hotspot-read zipf-mixed hotspot-mixed}
 for load in ${LOADS//,/ }; do
 	tier_table "$load"
 	[ "$(got terrace iops)" ] || continue
+	warm_bar "$load"
 	[ -z "$(got fast iops)" ] || bar "$load: terrace, of the fast drive alone" $(($(got terrace iops) * 1000 / $(got fast iops))) o/oo -850
 	[ -z "$(got slow iops)" ] || bar "$load: terrace, of the slow drive alone" $(($(got terrace iops) * 1000 / $(got slow iops))) o/oo -1000
 done

@@ -9,6 +9,7 @@
 # got SYSTEM WORD		what the last table had: $WORDS; "" if it was not measured
 # best_peer, least_written	the best IOPS of the peers that were measured; the fewest MiB they wrote to the slow drive
 # beside_peers LOAD	the bars of a load that also writes: twice the best of them, half of the least written
+# warm_bar LOAD		the bar of warming up: what terrace gains above the slow drive in three passes over the hot set (warm.bash)
 # of_peers WHAT FIGURE LIMIT	a bar; when only some peers were measured it can be missed, not met
 #
 # PROFILE=yes, in a machine with the plugin (scripts/vm --plugin build/bench/profile.so), counts what the measured part consists of:
@@ -24,6 +25,7 @@
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
 . "$TERRACE_TREE/tests/bench/systems.bash"
+. "$TERRACE_TREE/tests/bench/warm.bash"
 
 PEERS=${PEERS:-cache-32 cache-64 cache-256 writecache bcache}
 SYSTEMS=${SYSTEMS:-fast slow ideal $PEERS janitor terrace}
@@ -200,4 +202,15 @@ beside_peers() {
 	[ "$(best_peer)" = 0 ] || of_peers "$1: terrace, of the best of the peers" $(($(got terrace iops) * 1000 / $(best_peer))) -2000
 	[ -z "$(least_written)" ] || of_peers "$1: written to the slow drive, of the least of the peers" \
 		$(($(got terrace slow) * 1000 / ($(least_written) + 1))) 500
+}
+
+warm_bar() {
+	local hot pass gain
+	[ "$(got slow iops)" ] || { echo "# $1: warming up is not judged, for the slow drive alone was not measured"; return; }
+	hot=$(hot_blocks "$IDEAL" $((VOLUME_MB * 256)) "$PASS_IOS")
+	pass=$(warm_pass "$hot" "$PASS_IOS")
+	gain=$(warm_gain "$OUT/warm.csv" "${TABLE:-$1}" terrace "$pass" "$(got slow iops)")
+	[ "$gain" ] || { echo "# $1: warming up is not judged: $PASSES passes are too few, $((pass + WARM_LAST)) would do"; return; }
+	bar "$1: warming up, gain above the slow drive in pass $pass (each $PASS_IOS accesses, as many as the fast tier has blocks; three over the $hot hot blocks end there), of the last $WARM_LAST passes' gain" \
+		"$gain" o/oo -900
 }
