@@ -250,7 +250,7 @@ $(BUILD)/bpf/vmlinux.h:
 # ---- tests, measurements, checks ------------------------------------------------
 
 .PHONY: setup check check-long check-debug check-kernels check-seeded demo
-.PHONY: bench bench-io bench-tier bench-policy bench-ablations bench-db bench-smoke bench-page lint lint-deep
+.PHONY: bench bench-io bench-tier bench-policy bench-ablations bench-db bench-smoke bench-page bench-twice lint lint-deep
 #: make setup         install what is missing for the targets below (they call it themselves)
 setup:
 	$(Q)scripts/setup
@@ -323,6 +323,12 @@ bench-page:
 	$(Q)scripts/setup --bench
 	$(Q)tests/bench/plot
 	$(Q)tests/bench/page
+# the scripts that have figures
+bench-run = $(patsubst $(BUILD)/bench/%/bars.csv,%,$(wildcard $(BUILD)/bench/*/bars.csv))
+#: make bench-twice   what was run, once more: do two runs agree within 1 %? SCRIPTS="io tier-shift" chooses
+bench-twice: setup
+	$(Q)scripts/setup --bench
+	$(Q)tests/bench/twice $(or $(SCRIPTS),$(bench-run)); apart=$$?; tests/bench/plot; tests/bench/page; exit $$apart
 #: make bench-smoke   no I/O costs more than it did: a minute, part of make check
 bench-smoke: setup
 	$(Q)tests/run -v bench-smoke

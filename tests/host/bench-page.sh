@@ -100,7 +100,7 @@ has '^\| heat-lru .*IOPS 1000 → 900 \|$'
 has '^\| rule-oldest .*\*\*changes no figure by 1 %\*\* \*\*MISSED\*\* \|$'
 # a technique that does nothing counts: among the defects, with its analysis, in the script's count, and in what make bench says
 has '^\| policy \| rule-oldest: figures that its switch changes by 1 % \| 0 figures \| >= 1 \| it is not done \|$'
-has '^\| \[policy\].*; 4 bars, 2 missed \|$'
+has '^\| \[policy\].*; 4 bars, 2 missed;'
 has_not '^\| policy \| heat-lru: figures'
 has '^\| rule-random .*not run \|$'
 has '^\| no-inherit_heat .*not run \|$'
@@ -112,6 +112,9 @@ has '^\| moves \| no-early-termination: figures that its switch changes by 1 % \
 has '^\| no-clean-slots .*\*\*changes no figure by 1 %\*\* \|$'
 has_not 'no-clean-slots: figures'
 has '1 of 2 figures agree within 1 %'
+# which runs nobody has repeated
+has '^\| \[tier-nvme-hdd\].*; 3 bars, 2 missed; \*\*two runs not compared\*\* of hotspot-mixed \|$'
+has '^\| \[moves\].*; \*\*two runs not compared\*\* \|$'
 has '^\| zipf-read; terrace; iops \| 700 \| 720 \| \*\*has to\*\* \|$'
 check_eq "variants of policy.sh and its parts" "$(sed -n '/^variants="/,/^"/s/^\([a-z][a-z0-9-]*\)\(\t.*\)\?$/\1/p' tests/bench/policy.sh | grep -v '^variants' | xargs)" \
 	"$(sed -n 's/^# bench:.*parts=VARIANTS://p' tests/bench/policy.sh | tr ',' ' ')"
@@ -202,6 +205,7 @@ printf '%s\n' '8-way; dm-linear; 1 CPU,100,200' > build/bench/smp/again.csv
 expect 0 'README.md' tests/bench/page
 has '^Two runs need not agree in any figure: real time'
 has '^\| 8-way; dm-linear; 1 CPU \| 100 \| 200 \| need not \|$'
+has '^\| \[smp\].*\| no bars \|$'
 # second NAME[/PART] FIGURE: what its command is to leave
 second() { echo "sed -i 's/,[0-9]*,a second/,$2,a second/' build/bench/$1/bars.csv" > "build/bench/$1/command"; }
 second db/postgres-xfs 34
@@ -211,6 +215,11 @@ expect 1 'sqlite on ext4: C; slow; rate: 22, then 44' tests/bench/twice db
 [ -s build/bench/db/sqlite-ext4/again.csv ] || die "twice leaves nothing for the page"
 expect 2 'run tests/bench/run db:rocksdb-ext4 first' tests/bench/twice db:rocksdb-ext4
 expect 2 'first' tests/bench/twice tier-shift
+# make bench-twice: all that were run, or those that are named
+cp "$TERRACE_TREE/Makefile" .
+expect 0 '^tests/bench/twice db smp tier-harm tier-nvme-hdd;' make -n bench-twice
+expect 0 '^tests/bench/twice io;' make -n bench-twice SCRIPTS=io
+rm Makefile
 second smp 300
 sed -i 's/100,IOPS/100,a second/' build/bench/smp/bars.csv
 expect 0 'need not agree' tests/bench/twice smp
