@@ -118,6 +118,11 @@ has '^\| \[moves\].*; \*\*two runs not compared\*\* \|$'
 has '^\| zipf-read; terrace; iops \| 700 \| 720 \| \*\*has to\*\* \|$'
 check_eq "variants of policy.sh and its parts" "$(sed -n '/^variants="/,/^"/s/^\([a-z][a-z0-9-]*\)\(\t.*\)\?$/\1/p' tests/bench/policy.sh | grep -v '^variants' | xargs)" \
 	"$(sed -n 's/^# bench:.*parts=VARIANTS://p' tests/bench/policy.sh | tr ',' ' ')"
+# parts_of NAME: what has a machine of its own
+parts_of() { sed -n 's/^# bench:.*parts=[A-Z]*://p' "tests/bench/$1.sh" | tr ',' '\n' | sort | xargs; }
+check_eq "parts of tier-share, each share and load" "$(parts_of tier-share)" "$(printf '%s\n' {2,5,10,20}-{zipf-read,hotspot-mixed} | sort | xargs)"
+check_eq "parts of tier-shift, each system but ideal, which is in terrace's" "$(parts_of tier-shift)" \
+	"$(sed -n 's/^SYSTEMS=.*:-ideal \(.*\)}/\1/p' tests/bench/tier-shift.sh | tr ' ' '\n' | sort | xargs)"
 has_not 'bcache; iops \| 500 \| 503'
 has '^- \*\*optane\*\*: .*read_lat_ns'
 
