@@ -29,7 +29,7 @@ row() {	# NUMBER NAME SYSTEM
 	local word
 	printf 'stage %s, %-8s %-10s %7s IOPS  p99 %7s  p99.9 %7s us  slow reads %4s o/oo\n' "$1" "$2 %" "$3" "${GOT[$3-iops]}" "${GOT[$3-p99]}" \
 		"${GOT[$3-p999]}" "${GOT[$3-slow_reads]}"
-	for word in iops p99 p999 slow_reads; do bars_row "$BARS_SCRIPT" "stage $1 ($2 %); $3; $word" "${GOT[$3-$word]}" "$(unit_of $word)" "" "" ""; done
+	for word in iops p99 p999 slow_reads; do bars_row "$BARS_SCRIPT" "$TABLE; $3; $word" "${GOT[$3-$word]}" "$(unit_of $word)" "" "" ""; done
 	GOT[stage-$1-$3]=${GOT[$3-iops]}
 	if [ -z "${GOT[stage-$1-ideal]:-}" ] || [ -z "${GOT[stage-$1-terrace]:-}" ]; then return; fi
 	bar "stage $1: terrace, of the best static placement" $((GOT[stage-$1-terrace] * 1000 / GOT[stage-$1-ideal])) o/oo -950
@@ -40,6 +40,7 @@ stages() {	# SYSTEM
 	[ "$s" = ideal ] || system_up "$s"
 	for stage in $STAGES; do
 		number=$((number + 1)) ZONES=${stage#*=} hot=${stage%%=*}
+		TABLE="stage $number (${hot/-/ } %)"	# each has passes from 1 on
 		if [ "$s" = ideal ]; then
 			IDEAL=zoned:95/${hot%-*}:5/$((100 - ${hot%-*}))
 			ZONES=$IDEAL
