@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Bandwidth in order and at random, the steady state of shelves, tails during moves, scans.
 # bench: mode=vtime memory=5G timeout=1500
-# seeds: 1 for hits and overwrites, 1 and up where there are several runs of them; data: fio's own
+# seeds: 1 before what is measured, 2 for what is measured, hits and overwrites; random overwrites, with none before, 1; data: fio's own
 # packages: fio
 #
 # On drive models (Documentation/drive-model.md), in virtual time. What the
@@ -168,9 +168,10 @@ scans() {	# WHAT [FIO_ARG...]
 
 # ---- tails ----
 
+# hot_reads SEED SECONDS: p99.9 of hits
 hot_reads() {
-	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=16m --iodepth=1 --rw=randread --norandommap --randrepeat=0 --randseed=1 \
-		--time_based --runtime="$1"
+	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=16m --iodepth=1 --rw=randread --norandommap --randrepeat=0 --randseed="$1" \
+		--time_based --runtime="$2"
 	p999_ns
 }
 
@@ -182,8 +183,8 @@ tails_up() {	# sets idle
 	vol_up stream_kb=0 age_s=1
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=1m --size=240m --iodepth=4 --rw=write --end_fsync=1 "$@"
 	sleep 20
-	hot_reads 2 > /dev/null
-	idle=$(hot_reads 1)
+	hot_reads 1 2 > /dev/null
+	idle=$(hot_reads 2 1)
 	figure "hit on the fast drive, idle, p99.9" "$idle" ns
 }
 
@@ -194,7 +195,7 @@ tails_of_janitor() {
 	# Nothing is read from the host from here on: it takes long in virtual time.
 	from_ram dmsetup message vol 0 set janitor_low=200
 	from_ram dmsetup message vol 0 set janitor_high=300
-	busy=$(hot_reads 1)
+	busy=$(hot_reads 2 1)
 	moved=$(($(vol_get moved) - moved))
 	echo "# tails: optane 256 MiB, hdd 512 MiB, 240 MiB mapped; 4 KiB reads at depth 1 in 16 MiB, for 1 s, while the janitor empties the fast tier"
 	figure "hit on the fast drive, $moved blocks moved meanwhile, p99.9" "$busy" ns
@@ -211,7 +212,7 @@ tails_of_orders() {
 	local idle busy down
 	tails_up --refill_buffers=1 --buffer_compress_percentage=50 --buffer_compress_chunk=4096
 	from_ram orders /dev/terrace/vol sweep 4 56 append tier_down=1 codec=lz4 > /dev/shm/swept &
-	busy=$(hot_reads 300ms)
+	busy=$(hot_reads 2 300ms)
 	down=$(vol_tier 1 used)
 	wait $! || die "orders: $(cat /dev/shm/swept)"
 	echo "# tails: the same, 56 orders given at once, of which $((${down%/*} * 4096 >> 20)) MiB were written by the end of 0.3 s"
