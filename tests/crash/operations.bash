@@ -9,10 +9,21 @@
 # off, on		the power, of all drives
 # seen WHAT		the oracle hears that the power went: what is there now must be allowed, and is what must stay
 # sized WHAT		a size that was acknowledged stays
-# in_turn		each OP UNTIL, which the script has, of all OPS on all LAYOUTS; they
-#			share LIMIT seconds. COUNT[OP] is what it has done
+# in_turn STEP		each OP UNTIL, which the script has, of all OPS on all LAYOUTS: the cells
+# row OP UNTIL DRIVE KIND [SIDE]	of a cell: STEP OP DRIVE KIND N [SIDE] with N = 1, 2, 3 ... until it fails
+# judge WHAT		how many cells are complete, and whether that is enough
 #
-# shellcheck shell=bash disable=SC2034,SC2119
+# The cells that are not complete yet share LIMIT seconds. How far each row has come
+# is kept in $OUT/kept/cells, which tests/run leaves where it is: the next run goes on
+# there, until the sources of the module, of terracectl or of the operation are others.
+# With COMPLETE=1 there is no limit, and fewer than all cells are a failure. When all
+# are complete the next run begins anew.
+#
+# shellcheck shell=bash disable=SC2034,SC2119,SC2153
+
+LIMIT=${LIMIT:-${COMPLETE:+1000000000}}
+LIMIT=${LIMIT:-2400}
+LEAST=${LEAST:-$((LIMIT / 20))}	# fewer is a failure, where not all cells are complete
 
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup
@@ -119,19 +130,110 @@ sized() {
 	[ "$size" -ge "$granted" ] || die "$1: $granted MiB were granted, now there are $size"
 }
 
+# ---- what earlier runs did ----
+
+KEPT=$OUT/kept/cells
+declare -A COUNT		# by operation: what this run did
+declare -A SOURCES		# by operation: what must be the same for a cell to stay complete
+declare -A FAR ENDED		# by row: the last N; it is through
+declare -A COMPLETE_CELLS	# by cell, LAYOUT OP
+
+# The sources of each operation, as one word.
+know_sources() {
+	local op all
+	all=$(cd "$TERRACE_TREE" && cat kmod/*.[ch] kmod/core/*.[ch] uapi/*.h daemon/ctl/*.[ch] | sha256sum)
+	for op in "${ops[@]}"; do
+		SOURCES[$op]=$(sha256sum <<< "$all $(uname -r) $(declare -f "$step" "before_$op" "do_$op")")
+		SOURCES[$op]=${SOURCES[$op]:0:16}
+	done
+}
+note() { echo "${SOURCES[$1]} $2" >> "$KEPT"; }
+# Each line is SOURCES ROW = N|through, or SOURCES CELL = complete|anew; the last one counts.
+recall() {
+	local line sources key value op
+	mkdir -p "${KEPT%/*}"
+	[ -e "$KEPT" ] || return 0
+	while read -r sources line; do
+		key=${line% = *} value=${line##* = }
+		read -r _ op _ <<< "$key"
+		[ "$sources" = "${SOURCES[$op]:-}" ] || continue
+		case $value in
+		complete)	COMPLETE_CELLS[$key]=1 ;;
+		through)	ENDED[$key]=1 ;;
+		anew)		forget "$key" ;;
+		*)		FAR[$key]=$value ENDED[$key]= ;;
+		esac
+	done < "$KEPT"
+}
+forget() {
+	local row
+	COMPLETE_CELLS[$1]=
+	for row in "${!FAR[@]}"; do
+		[[ $row != "$1 "* ]] || FAR[$row]=0 ENDED[$row]=
+	done
+}
+begin_anew() {
+	local op layout
+	echo "all $cells cells are complete: begun anew"
+	for layout in "${layouts[@]}"; do
+		for op in "${ops[@]}"; do
+			forget "$layout $op"
+			note "$op" "$layout $op = anew"
+		done
+	done
+}
+complete_cells() {
+	local op layout nr=0
+	for layout in "${layouts[@]}"; do
+		for op in "${ops[@]}"; do [ ! "${COMPLETE_CELLS[$layout $op]:-}" ] || nr=$((nr + 1)); done
+	done
+	echo $nr
+}
+
 # ---- all of it ----
 
+row() {
+	local op=$1 until=$2 drive=$3 kind=$4 side=${5:-} key n
+	key="$layout $op $drive $kind${side:+ $side}"
+	n=${FAR[$key]:-0}
+	if [ ! "${ENDED[$key]:-}" ]; then
+		while [ $SECONDS -lt "$until" ]; do
+			# shellcheck disable=SC2086 # a word or none
+			"$step" "$op" "$drive" "$kind" $((n + 1)) $side || { ENDED[$key]=1; break; }
+			n=$((n + 1))
+		done
+		note "$op" "$key = $n"
+		[ ! "${ENDED[$key]:-}" ] || note "$op" "$key = through"
+		FAR[$key]=$n
+	fi
+	said+=" $kind${side:+ $side} $n"
+	[ "${ENDED[$key]:-}" ] || { said+=" (not all)" open=1; }
+}
+cell() {
+	open=
+	each "$op" "$1"
+	[ "$open" ] || { COMPLETE_CELLS[$layout $op]=1; note "$op" "$layout $op = complete"; }
+}
 in_turn() {
-	local ops layouts op share until
+	local op share until wanted
+	step=$1
 	read -ra ops <<< "$OPS"
 	read -ra layouts <<< "$LAYOUTS"
-	share=$((LIMIT / (${#ops[@]} * ${#layouts[@]})))
+	know_sources
+	recall
+	cells=$((${#ops[@]} * ${#layouts[@]}))
+	[ "$(complete_cells)" != $cells ] || begin_anew
+	share=$((LIMIT / (cells - $(complete_cells))))
 	until=$SECONDS
 	for layout in "${layouts[@]}"; do
+		wanted=()
+		for op in "${ops[@]}"; do [ "${COMPLETE_CELLS[$layout $op]:-}" ] || wanted+=("$op"); done
+		[ ${#wanted[@]} -gt 0 ] || continue
 		lay "$layout"
-		for op in "${ops[@]}"; do
+		for op in "${wanted[@]}"; do
+			COUNT[$op]=${COUNT[$op]:-0}
 			until=$((until + share))
-			each "$op" $until
+			cell $until
 		done
 		oracle_crash > /dev/shm/verified || { cat /dev/shm/verified; die "$layout, at the end"; }
 		vol_down
@@ -139,5 +241,23 @@ in_turn() {
 		vol_up
 		strike
 	done
-	for op in "${ops[@]}"; do echo "$op: ${COUNT[$op]:-0}"; done
+	for op in "${!COUNT[@]}"; do echo "$op: ${COUNT[$op]}"; done
+}
+judge() {
+	local op row complete made=0 all=0
+	local -A met
+	complete=$(complete_cells)
+	for op in "${!COUNT[@]}"; do made=$((made + COUNT[$op])); done
+	for row in "${!FAR[@]}"; do
+		read -r _ op _ <<< "$row"
+		met[$op]=$((${met[$op]:-0} + FAR[$row]))
+		all=$((all + FAR[$row]))
+	done
+	echo "$complete of $cells cells are complete; $made $1, with those of earlier runs $all"
+	for op in "${ops[@]}"; do [ "${met[$op]:-0}" -gt 0 ] || die "$op: none of $1"; done
+	if [ "$complete" != "$cells" ]; then
+		[ ! "${COMPLETE:-}" ] || die "$((cells - complete)) cells are not complete"
+		[ "$made" -ge "$LEAST" ] || die "only $made $1 in $LIMIT seconds"
+	fi
+	pass "$made $1"
 }
