@@ -53,6 +53,16 @@ static uint64_t mapped(const struct terrace_summary *s)
 	return all > s->fast ? all : s->fast;
 }
 
+uint32_t book_mapped(const struct book *b, uint64_t region)
+{
+	const struct terrace_summary *s = &b->summary[region];
+	uint64_t nr = mapped(s);
+
+	if (s->flags & TERRACE_SUMMARY_STALE)
+		return 1;
+	return nr < REGION_BLOCKS ? (uint32_t)nr : REGION_BLOCKS;
+}
+
 static void set(struct book *b, uint64_t region, const struct terrace_summary *now)
 {
 	struct terrace_summary s = *now;

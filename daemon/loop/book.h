@@ -59,6 +59,9 @@ static inline uint32_t book_dirty(const struct terrace_summary *s)
 	return s->flags & TERRACE_SUMMARY_STALE ? s->fast : s->dirty;
 }
 
+/* Blocks of a region that hold something; of a STALE one that is not known: 1 at least, and not all. */
+uint32_t book_mapped(const struct book *b, uint64_t region);
+
 void book_used(struct book *b, uint64_t block);
 void book_view(const struct book *b, uint64_t region, struct region_view *view);
 

@@ -143,6 +143,7 @@ static void open_warmth_again(struct engine *e)
 		return;
 	warmth_close(&e->warmth);
 	e->warmth = next;
+	nowhere_begin(e);
 	threshold_init(e);
 	engine_log(e, ENGINE_NOTICE, "%s: the heat store can be opened again: heat is kept there", path);
 }
@@ -244,6 +245,7 @@ static int open_parts(struct engine *e)
 	if (err)
 		return err;
 	e->senses = e->port->ops->drain && e->fast_blocks;
+	nowhere_begin(e);
 	open_whatif(e);
 	limits_init(e);
 	orders_init(e);

@@ -4,6 +4,7 @@
  *
  *	engine.c	open, close, one tick in order
  *	hear.c		accesses into heat, ghost cache, miniatures, promotion cache
+ *	nowhere.c	heat of what was discarded unheard is forgotten
  *	whatif.c	what other settings would hit, told to people
  *	limits.c	brake, idle boost, budgets, endurance, governor: what moves may do now
  *	threshold.c	the clock's pinning threshold, tuned by itself
@@ -217,6 +218,12 @@ struct engine {
 	uint32_t nr_cold;
 	uint32_t cold_looks;		/* left in this tick, into what is discarded */
 	uint64_t forgot_ns;		/* when that was last done */
+	struct {
+		bool going;		/* a round through all regions */
+		uint64_t next;		/* region */
+		uint64_t began_ns;
+		uint64_t lost;		/* accesses, by the sense, when it began */
+	} nowhere;
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */
 	struct tails *tails;		/* stay on the fast tier, hot or not */
 	struct tails *dead;		/* of dead files: counted when they go up, or stay there */
@@ -385,6 +392,11 @@ void engine_log(struct engine *e, enum engine_level level, const char *format, .
 	__attribute__((format(printf, 3, 4)));
 
 int hear(struct engine *e);
+/* Blocks that hold nothing, and have heat: it is forgotten as if a discard were heard. */
+void hear_nowhere(struct engine *e, uint64_t block, uint64_t nr);
+/* All regions are to be looked through for blocks that are nowhere, but have heat. */
+void nowhere_begin(struct engine *e);
+void nowhere_tick(struct engine *e);
 /* Time goes by for those that were placed. */
 void placed_by(struct engine *e);
 /* Blocks of the volume that hold something, as far as is known. */

@@ -80,7 +80,8 @@ static bool has_heat(struct engine *e, uint64_t block, uint64_t nr)
 	return false;
 }
 
-void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
+/* @known: it has heat; else that is found out where there is little room. */
+static void forget_range(struct engine *e, uint64_t block, uint64_t nr, bool known)
 {
 	struct ralt_range *last = e->nr_cold ? &e->cold[e->nr_cold - 1] : NULL;
 
@@ -94,7 +95,7 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 			last->count = block + nr - last->first;
 		return;
 	}
-	if (e->nr_cold >= warmth_forget_spare(&e->warmth) && !has_heat(e, block, nr)) {
+	if (e->nr_cold >= warmth_forget_spare(&e->warmth) && !known && !has_heat(e, block, nr)) {
 		tails_cut(e->passed_on, block, nr);
 		return;
 	}
@@ -103,6 +104,16 @@ void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
 		return;
 	}
 	e->cold[e->nr_cold++] = (struct ralt_range){ block, nr };
+}
+
+void engine_forget(struct engine *e, uint64_t block, uint64_t nr)
+{
+	forget_range(e, block, nr, false);
+}
+
+void hear_nowhere(struct engine *e, uint64_t block, uint64_t nr)
+{
+	forget_range(e, block, nr, true);
 }
 
 /* @nr of @cold, from the first on, have no heat any more: they stand for nobody else either. */
@@ -262,6 +273,7 @@ int hear(struct engine *e)
 	e->cold_looks = LOOKS_MOST;
 	got = e->port->ops->drain(e->port, DRAIN_MOST, hear_one, e);
 	tell_set_error(e);
+	nowhere_tick(e);
 	forget(e);
 	if (e->warmth.errors != errors && !errors)
 		engine_log(e, ENGINE_WARNING, "the heat store cannot be written (error %d): heat of a restart may be lost, moves go on",

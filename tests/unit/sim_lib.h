@@ -57,6 +57,7 @@ struct sim {
 	uint64_t kept_back;	/* blocks of each fast tier that no raise gets */
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
+	uint8_t *nowhere;	/* by block: holds nothing; NULL: all do */
 	uint64_t unreadable;	/* this region's bitmaps are, or 0: none */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
@@ -194,6 +195,23 @@ static uint32_t sim_loose(const struct sim *s, uint64_t region, struct terrace_r
 	return n;
 }
 
+static bool sim_is_nowhere(const struct sim *s, uint64_t block)
+{
+	return s->nowhere && s->nowhere[block];
+}
+
+/* Those of a region go from its packs, and from its slots, in which the model leaves them. */
+static void sim_count_nowhere(const struct sim *s, uint64_t region, struct terrace_summary *out)
+{
+	for (uint64_t b = region * REGION_BLOCKS; s->nowhere && b < (region + 1) * REGION_BLOCKS; b++) {
+		if (!s->nowhere[b])
+			continue;
+		out->packed -= s->v.place[b] != PLACE_DIRTY;
+		out->fast -= s->v.place[b] != PLACE_PACKED;
+		out->dirty -= s->v.place[b] == PLACE_DIRTY;
+	}
+}
+
 static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct terrace_summary *out)
 {
 	struct sim *s = sim_of(port);
@@ -212,6 +230,7 @@ static int sim_summaries(struct port *port, uint64_t first, uint32_t nr, struct 
 		};
 		out[i].loose = (uint16_t)sim_loose(s, first + i, NULL);
 		out[i].packed -= out[i].loose;
+		sim_count_nowhere(s, first + i, &out[i]);
 	}
 	return (int)nr;
 }
@@ -226,6 +245,11 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, bool runs
 		if (s->unreadable && first + k == s->unreadable)
 			return -EIO;
 		volume_masks(&s->v, first + k, &in);
+		for (uint64_t i = 0; s->nowhere && i < REGION_BLOCKS; i++)
+			if (sim_is_nowhere(s, (first + k) * REGION_BLOCKS + i)) {
+				in.fast.bits[i / 64] &= ~(1ull << i % 64);
+				in.packed.bits[i / 64] &= ~(1ull << i % 64);
+			}
 		memset(&out[k], 0, sizeof(out[k]));
 		memcpy(out[k].fast, in.fast.bits, sizeof(out[k].fast));
 		memcpy(out[k].packed, in.packed.bits, sizeof(out[k].packed));
@@ -544,6 +568,8 @@ static inline void sim_access(struct sim *s, uint64_t block, bool write)
 
 	if (write)
 		tails_cut(&s->marks, block, 1);
+	if (write && s->nowhere)
+		s->nowhere[block] = 0;
 	if (s->miss_us > 0)
 		sim_time(s, fast);
 	else
@@ -553,6 +579,15 @@ static inline void sim_access(struct sim *s, uint64_t block, bool write)
 			.block = block, .count = 1, .op = write ? PORT_WRITE : PORT_READ,
 			.where = s->tells_where ? fast ? PORT_FAST : PORT_SLOW : PORT_UNKNOWN,
 		};
+}
+
+/* The blocks hold nothing from now on; nobody has heard of it. */
+static inline void sim_unmap(struct sim *s, uint64_t block, uint64_t nr)
+{
+	if (!s->nowhere)
+		s->nowhere = calloc(s->v.regions, REGION_BLOCKS);
+	assert_non_null(s->nowhere);
+	memset(s->nowhere + block, 1, nr);
 }
 
 /* How often @what stands in @text. */
@@ -601,6 +636,7 @@ static inline void sim_remove(struct sim *s)
 
 	engine_close(&s->e);
 	volume_exit(&s->v);
+	free(s->nowhere);
 	snprintf(command, sizeof(command), "rm -rf %s", s->dir);
 	assert_int_equal(system(command), 0);
 	free(s);
