@@ -3,6 +3,7 @@
 #
 # $CONF, $LOG		its configuration, which the script writes, and its log
 # conf_written [TICK_MS]	$CONF with the usual places, and what stdin says of the policy
+# conf_unhindered LINE...	$CONF of a small volume, with nothing in the way of moves but what LINE... say
 # daemon_start [ARG...]	in the background as $daemon, until it answers
 # daemon_stop		cleanly
 # daemon_kill		not so
@@ -24,6 +25,21 @@ terraced() { from_ram terraced "$@"; }
 conf_written() {
 	printf '%s\n' '[daemon]' 'state_directory = /dev/shm/state' 'socket = /dev/shm/socket' ${1:+"tick_ms = $1"} '[policy]' > $CONF
 	cat >> $CONF
+}
+
+conf_unhindered() {
+	{
+		cat <<-LINES
+			sense = access
+			ralt.buffer_records = 256
+			governor.epoch_ops = 1000000
+			admit.uniform = 0
+			brake.tolerance = 100
+			brake.floor_us = 1000000
+			cpu.min_idle = 0
+		LINES
+		printf '%s\n' "$@"
+	} | conf_written 50
 }
 
 daemon_start() {
