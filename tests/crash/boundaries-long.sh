@@ -14,7 +14,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}
-OPS=${OPS:-append merge raise drop clean janitor discard checkpoint wrap recovery resize grow}
+OPS=${OPS:-append merge raise drop clean janitor discard checkpoint wrap recovery resize grow stop start create add evacuate replace leave repair}
 LAYOUTS=${LAYOUTS:-shared sync apart torn}
 . "$TERRACE_TREE/tests/crash/operations.bash"
 
@@ -33,11 +33,9 @@ cut() {
 		dmsetup info vol > /dev/null 2>&1 || down=1
 		off
 		on
-		(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$what: the check finds problems (seed $SEED)"; }
-		vol_up "${UP[@]}" || die "$what: the volume does not come up (seed $SEED)"
+		opens "$op" "$what"
 		seen "$what"
 		sized "$what"
-		COUNT[$op]=$((${COUNT[$op]:-0} + 1))
 	else
 		drive "$drive" disarm
 		[ $crashed = 0 ] || seen "$what, which was not reached"
@@ -48,7 +46,7 @@ cut() {
 # each OP UNTIL: every barrier of every drive
 each() {
 	local drive kind side said
-	for drive in "${DRIVES[@]}"; do
+	for drive in "${DRIVES[@]}" $(beside "$1"); do
 		said="$layout $1 $drive:"
 		for kind in fua flush; do
 			for side in before after; do row "$1" "$2" "$drive" $kind $side; done

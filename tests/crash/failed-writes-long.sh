@@ -13,21 +13,18 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 
 SEED=${SEED:-1}
-OPS=${OPS:-checkpoint resize grow append merge raise drop clean janitor discard wrap recovery stop}
+OPS=${OPS:-checkpoint resize grow append merge raise drop clean janitor discard wrap recovery stop start create add evacuate replace leave repair}
 LAYOUTS=${LAYOUTS:-shared sync apart torn}
 . "$TERRACE_TREE/tests/crash/operations.bash"
-
-before_stop() { small; down=0; }
-do_stop() { dmr vol && down=1; }
 
 down=0
 
 # One failed write takes a copy of the metadata out for good: it is made anew, or what comes would meet the other one alone.
 whole() {
 	local ctl=$TERRACE_TREE/build/terracectl
-	"$ctl" check "${DRIVES[@]/#//dev/mapper/}" > /dev/shm/checked 2>&1 || die "$1: $(cat /dev/shm/checked)"
+	"$ctl" check "${VOL_DRIVES[@]}" > /dev/shm/checked 2>&1 || die "$1: $(cat /dev/shm/checked)"
 	grep -q 'its metadata is stale' /dev/shm/checked || return 0
-	"$ctl" repair --in-place "${DRIVES[@]/#//dev/mapper/}" > /dev/shm/repaired 2>&1 || { cat /dev/shm/repaired; die "$1: the stale copy is not made anew (seed $SEED)"; }
+	"$ctl" repair --in-place "${VOL_DRIVES[@]}" > /dev/shm/repaired 2>&1 || { cat /dev/shm/repaired; die "$1: the stale copy is not made anew (seed $SEED)"; }
 	grep -q 'nothing lost' /dev/shm/repaired || { cat /dev/shm/repaired; die "$1: the repair of a stale copy lost something (seed $SEED)"; }
 }
 
@@ -44,22 +41,19 @@ fail() {
 		[ $crashed = 0 ] || seen "$what, which was not reached"
 		return 1
 	fi
-	[ "$down" = 1 ] || ! dmsetup info vol > /dev/null 2>&1 || dmr vol
+	unmap
 	down=0
-	(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$what: the check finds problems (seed $SEED)"; }
-	whole "$what"
-	vol_up "${UP[@]}" || die "$what: the volume does not come up (seed $SEED)"
-	check_eq "$what: mode after it was opened again" "$(vol_get mode)" write
+	opens "$op" "$what" whole
+	[ "$VOL" != /dev/mapper/vol ] || check_eq "$what: mode after it was opened again" "$(vol_get mode)" write
 	seen "$what"
 	sized "$what"
 	[ "$(drive_get "$drive" errors)" != "$before" ] || return 1
-	COUNT[$op]=$((${COUNT[$op]:-0} + 1))
 }
 
 # each OP UNTIL: every write and flush of every drive
 each() {
 	local drive kind said
-	for drive in "${DRIVES[@]}"; do
+	for drive in "${DRIVES[@]}" $(beside "$1"); do
 		said="$layout $1 $drive:"
 		for kind in write flush; do row "$1" "$2" "$drive" $kind; done
 		echo "$said"

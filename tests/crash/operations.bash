@@ -6,7 +6,9 @@
 #
 # lay LAYOUT, strike	drives, a volume that is up and a ledger; take all of it away
 # before_OP, do_OP	of each operation, what comes before and what is interrupted
+# beside OP		a drive that is none of the layout's but has a part in the operation
 # off, on		the power, of all drives
+# opens OP WHAT		what the operation left is sound, and comes up, or is a plain device
 # seen WHAT		the oracle hears that the power went: what is there now must be allowed, and is what must stay
 # sized WHAT		a size that was acknowledged stays
 # in_turn STEP		each OP UNTIL, which the script has, of all OPS on all LAYOUTS: the cells
@@ -28,16 +30,17 @@ LEAST=${LEAST:-$((LIMIT / 20))}	# fewer is a failure, where not all cells are co
 RANDOM=$SEED
 PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup
 dmsetup() { from_ram dmsetup "$@"; }
-klog_allow 'drive (fast|next|slow|meta)'
+klog_allow 'drive (fast|next|slow|meta|spare)'
+klog_allow 'device-mapper: raid1: '
 BLOCKS=12288		# the oracle's: 12 regions
 UP=(stream_kb=0 commit_ms=60000 janitor_high=1000 janitor_low=990)
 MIB=2048		# sectors
 
 # ---- the layouts ----
 
-# lay NAME: drives, a volume on them that is up, a new ledger
+# lay NAME [MB]: drives, a volume on them that is up, a new ledger; the one of no writes yet is kept
 lay() {
-	local atomic=atomic
+	atomic=atomic VOL=/dev/mapper/vol
 	PARAMS=(seed="$SEED") fast_mb=64
 	DRIVES=(fast:64 slow:448)
 	case $1 in
@@ -47,22 +50,24 @@ lay() {
 	esac
 	vol_models "$SEED" "${DRIVES[@]}" "${PARAMS[@]:1}"
 	DRIVES=("${DRIVES[@]%:*}")
-	local tiers=(--tier "optane:slots:$atomic=/dev/mapper/fast" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size 200M)
+	local tiers=(--tier "optane:slots:$atomic=/dev/mapper/fast" --tier "hdd:shelves:$atomic=/dev/mapper/slow" --journal 1M --size "${2:-200}M")
 	case $1 in
-	shared | torn)	vol_format "${tiers[@]}" ;;
-	sync)	vol_format "${tiers[@]:0:2}" --tier "nvme:slots:atomic=/dev/mapper/next" "${tiers[@]:2}" ;;
-	apart)	vol_format --meta /dev/mapper/meta "${tiers[@]}" ;;
+	shared | torn)	FORMAT=("${tiers[@]}") ;;
+	sync)	FORMAT=("${tiers[@]:0:2}" --tier "nvme:slots:atomic=/dev/mapper/next" "${tiers[@]:2}") ;;
+	apart)	FORMAT=(--meta /dev/mapper/meta "${tiers[@]}") ;;
 	esac
+	vol_format "${FORMAT[@]}"
 	SHELVES=1
 	[ "$1" != sync ] || SHELVES=2
-	size=200 granted=200
+	size=${2:-200} granted=${2:-200}
 	vol_up "${UP[@]}"
 	oracle_new "$SEED"
+	cp "$LEDGER" /dev/shm/ledger.empty
 	work 60
 }
 strike() {
 	local d
-	dmr vol
+	unmap
 	for d in "${DRIVES[@]}"; do rmdrive "$d"; done
 }
 
@@ -109,14 +114,119 @@ before_resize() { small; }
 # a drive that has become larger
 before_grow() { small; fast_mb=$((fast_mb + 1)); redrive fast ram $fast_mb lbs=4096 group=pc "${PARAMS[@]}"; }
 do_grow() { vol_message grow_tier 0; small; vol_message checkpoint; }
+# clean, and up again
+before_stop() { small; }
+do_stop() { dmr vol && down=1; }
+before_start() { small; work 1 --weights flush=1; dmr vol; down=1; }
+do_start() { vol_up "${UP[@]}" && down=0; work 4 --weights fua=1,write=1; vol_message checkpoint; }
 do_resize() { if vol_message resize $(((size + 1) * MIB)); then granted=$((size + 1)); fi; small; vol_message checkpoint; }
+
+# ---- management: what the tools write, and the module for them ----
+
+# What is there afterwards is another volume: the layout is made anew for each.
+MAKE_ANEW=" create add replace leave repair "
+makes_anew() { [[ $MAKE_ANEW = *" $1 "* ]]; }
+beside() { case $1 in add | replace | leave) echo spare ;; esac }
+# fresh [SPARE_MB [MB]]: the layout, and a drive that is empty
+fresh() {
+	strike
+	lay "$layout" "${@:2}"
+	[ $# = 0 ] || { mkdrive spare ram "$1" lbs=4096 group=pc "${PARAMS[@]}"; DRIVES+=(spare); }
+}
+ctl() { terracectl "$@" > /dev/shm/ctl 2>&1 < /dev/null; }
+
+# the first activation: on drives with what an older volume wrote
+before_create() {
+	dmr vol
+	vol_format "${FORMAT[@]}"
+	cp /dev/shm/ledger.empty "$LEDGER"
+	rm -f "$LEDGER.log"
+	size=200 granted=200 down=1
+}
+do_create() { vol_up "${UP[@]}" && down=0; work 10 --weights fua=1,write=4,flush=1; vol_message commit; vol_message checkpoint; }
+# nothing waits for a volume that did not come back: no work then
+before_add() { fresh 256; }
+do_add() { ctl add vol --yes --tier "hdd:shelves:$atomic=/dev/mapper/spare" && { small; vol_message checkpoint; }; }
+before_evacuate() { small; }
+# Of a volume that does not write any more it would wait for places to become free.
+do_evacuate() {
+	ctl set vol commit_ms 100
+	start from_ram terracectl evacuate vol 0 > /dev/shm/ctl 2>&1
+	while kill -0 "$JOB" 2> /dev/null; do
+		[ "$(vol_get mode)" = write ] || kill -INT -- "-$JOB" || true
+		sleep 1
+	done
+	wait "$JOB" && { small; vol_message commit; vol_message checkpoint; ctl evacuate --undo vol 0; }
+	ctl set vol commit_ms 60000
+}
+# the tier with the metadata, or the first of those with data
+before_replace() { fresh 64; }
+do_replace() { ctl replace --yes --to /dev/mapper/spare vol 0 && { small; vol_message checkpoint; }; }
+before_leave() { fresh 80 64; }
+do_leave() { ctl leave --yes --to /dev/mapper/spare vol && work 4 --weights fua=1,write=1; }
+# a label with a damaged copy
+before_repair() {
+	fresh
+	small
+	vol_message checkpoint
+	dmr vol
+	down=1
+	dd if=/dev/urandom of=/dev/mapper/slow bs=4k count=1 oflag=direct status=none
+}
+mend() { ctl repair --in-place "${VOL_DRIVES[@]}" && grep -q 'nothing lost' /dev/shm/ctl; }
+do_repair() { mend && vol_up "${UP[@]}" && down=0; work 4 --weights fua=1,write=1; }
+
+# what has a label is part of the volume
+labelled() {
+	local d
+	VOL_DRIVES=()
+	for d in "${DRIVES[@]}"; do
+		cmp -s -n 8192 "/dev/mapper/$d" /dev/zero || VOL_DRIVES+=("/dev/mapper/$d")
+	done
+}
+# of a volume that leaves a copy of a label is gone: then all of it is on the spare drive
+has_left() {
+	local d copy
+	[ "$1" = leave ] || return
+	for d in "${DRIVES[@]}"; do
+		[ "$d" != spare ] || continue
+		for copy in 0 4096; do ! cmp -s -n 512 -i $copy:0 "/dev/mapper/$d" /dev/zero || return 0; done
+	done
+	return 1
+}
+activate() {
+	local options=("${UP[@]/#/--option=}")
+	ctl activate --as vol "${options[@]}" "${VOL_DRIVES[@]}" || { cat /dev/shm/ctl; return 1; }
+	VOL_TABLE=$(dmsetup table vol)
+}
+opens() {
+	local activate=vol_up
+	! makes_anew "$1" || { labelled; activate=activate; }
+	if has_left "$1"; then
+		VOL=/dev/mapper/spare
+		return
+	fi
+	[ "$1" != repair ] || mend || { cat /dev/shm/ctl; die "$2: it cannot be repaired (seed $SEED)"; }
+	(vol_check) > /dev/shm/checked || { cat /dev/shm/checked; oracle_keep 1 || true; die "$2: the check finds problems (seed $SEED)"; }
+	"${3:-true}" "$2"
+	"$activate" "${UP[@]}" || die "$2: the volume does not come up (seed $SEED)"
+}
 
 # ---- the power ----
 
 off() {
 	drive_cut fast
 	[ "$down" = 1 ] || dmr vol || true
+	unmap || true
 	down=0
+}
+# what is there of a volume and of what the tools put above and below it
+unmap() {
+	local name
+	for name in vol vol-terrace vol-replace; do
+		[ ! -e /dev/mapper/$name ] || dmr $name || return
+	done
+	rm -f /run/terrace/vol.*
 }
 on() {
 	local d
@@ -126,6 +236,7 @@ on() {
 seen() { oracle_crash --touched --sample 64 > /dev/shm/verified || { cat /dev/shm/verified; die "$1 (seed $SEED)"; }; }
 # sized WHAT: a size that was acknowledged stays (the table is as it was formatted)
 sized() {
+	[ "$VOL" = /dev/mapper/vol ] || return 0	# it has left
 	size=$(($(cat /sys/fs/terrace/*/virtual_blocks) * 8 / MIB))
 	[ "$size" -ge "$granted" ] || die "$1: $granted MiB were granted, now there are $size"
 }
@@ -201,6 +312,7 @@ row() {
 			# shellcheck disable=SC2086 # a word or none
 			"$step" "$op" "$drive" "$kind" $((n + 1)) $side || { ENDED[$key]=1; break; }
 			n=$((n + 1))
+			COUNT[$op]=$((COUNT[$op] + 1))
 		done
 		note "$op" "$key = $n"
 		[ ! "${ENDED[$key]:-}" ] || note "$op" "$key = through"
@@ -212,6 +324,7 @@ row() {
 cell() {
 	open=
 	each "$op" "$1"
+	! makes_anew "$op" || fresh
 	[ "$open" ] || { COMPLETE_CELLS[$layout $op]=1; note "$op" "$layout $op = complete"; }
 }
 in_turn() {
