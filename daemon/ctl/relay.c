@@ -144,6 +144,41 @@ int relay_tidy(struct relay *relay, const char *name)
 	return r ? r : relay_find(relay, name);
 }
 
+/* ---- stopping ------------------------------------------------------------------------------- */
+
+static u64 word_of(const char *status, const char *word)
+{
+	const char *at = strstr(status, word);
+
+	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
+}
+
+/* The module could not write down what it has acknowledged. */
+static bool unwritten(const char *name)
+{
+	struct dm_line line;
+
+	return !dm_status_line(name, &line) && !strstr(line.params, "mode=write ") &&
+	       word_of(line.params, " records=") != word_of(line.params, " durable=");
+}
+
+/*
+ * The table that runs a volume gives way to the loaded one, unless that would lose what is not
+ * written down yet: the volume that starts next does not know of it, and its next flush would succeed.
+ */
+static int stop(const char *name)
+{
+	int r = dm_suspend(name, false);
+
+	if (!r && unwritten(name)) {
+		ctl_error("what was last written to '%s' cannot be written to its devices: it is not stopped", name);
+		dm_clear(name);
+		dm_resume(name, false);
+		return -EIO;
+	}
+	return r ? r : dm_resume(name, false);
+}
+
 /* ---- down ---------------------------------------------------------------------------------- */
 
 static int make_below(const struct relay *relay)
@@ -175,7 +210,7 @@ static int step_aside(struct relay *relay)
 	r = dm_load(relay->name, relay->sectors, "linear", params);
 	free(params);
 	if (!r) {
-		r = dm_resume(relay->name, false);
+		r = stop(relay->name);
 		if (r)
 			dm_clear(relay->name);
 	}
@@ -225,7 +260,7 @@ static int stop_below(const struct relay *relay)
 	if (!runs_volume(relay->below))
 		return 0;
 	r = dm_load(relay->below, relay->sectors, "error", "");
-	return r ? r : dm_resume(relay->below, false);
+	return r ? r : stop(relay->below);
 }
 
 /* What waits in b has to get through before NAME can be suspended. */

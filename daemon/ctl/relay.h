@@ -26,7 +26,8 @@
  * (lock.h): of two at a time each would go on with what the other has just made.
  *
  * A volume is stopped only if each label of the table it is to start with can
- * be read: the kernel refuses a table with a drive that died in use.
+ * be read: the kernel refuses a table with a drive that died in use. And only if
+ * it can write down what it has acknowledged; else it stays as it is.
  */
 #ifndef TERRACE_CTL_RELAY_H
 #define TERRACE_CTL_RELAY_H
