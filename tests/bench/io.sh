@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What one 4 KiB I/O costs, beside dm-linear and all peers in the same run.
 # bench: mode=vtime memory=4G timeout=2400
-# seeds: the depth and one for hits; new blocks and appends in the order of tools/commits.c, which has one
+# seeds: the depth and one for what fio does; new blocks and appends in the order of tools/commits.c, which has one
 # packages: fio bcache-tools
 #
 # In virtual time one instruction is one nanosecond, so "ns per I/O" reads
@@ -10,12 +10,14 @@
 # RAM disk, or of dm-linear, in the same run. Bars are those of DESIGN §12.
 # What virtual time does not price, cache misses, is counted by lines.sh.
 #
-# Hits: fio, random over what is mapped. Peers: the same, all of it in their caches, on RAM disks, by systems.bash. New blocks: tools/commits.c, each
-# block once, one fsync per so many of them.
+# Hits: fio-jobs/overhead-read.fio and -write.fio, random over what is mapped. Peers: the same, all of it in their
+# caches, on RAM disks, by systems.bash. New blocks: tools/commits.c, each block once, one fsync per so many of them;
+# and fio-jobs/overhead-new.fio, without, and with them in its figure. Packed blocks: moves.sh.
 # shellcheck disable=SC2034,SC2001,SC2086
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
+. "$TERRACE_TREE/tests/bench/fio.bash"
 
 IOS=${IOS:-50000}	# per figure: fio's clock shows milliseconds, 20 ns per I/O
 MB=112			# worked on: all of it is mapped and hot
@@ -65,19 +67,14 @@ above() { echo $((NS[ter-$1] - NS[$2-$1])); }
 
 # ---- hits ----
 
-# ns_of KEY DEVICE SEED ARG...: nanoseconds per I/O, into NS[KEY]
-ns_of() {
-	local key=$1 dev=$2 seed=$3
-	shift 3
-	fio_ --name=x --filename="$dev" --ioengine=io_uring --direct=1 --bs=4k --size=${MB}m --norandommap --randrepeat=0 --randseed="$seed" \
-		--io_size=$((IOS * 4))k --output-format=json --output=/dev/shm/o.json "$@" > /dev/null 2> /dev/shm/e ||
-		die "fio: $key: $(head -3 /dev/shm/e)"
-	NS[$key]=$(awk -v ios="$IOS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json)
-	[ "${NS[$key]}" ] || die "fio printed no run time: $key"
+declare -A NAMES=([lin]=dm-linear [cac]=dm-cache [ter]=terrace)
+# hit SYSTEM WAY DEPTH DEVICE: read or written, into NS[SYSTEM-randWAY-DEPTH]; its tails are a row of the table of that WAY and DEPTH
+hit() {
+	overhead "$1-rand$2-$3" "$2" "$4" ${MB}m $(($3 + 1)) "$3"
+	tail_rows "$2 hits at depth $3" "${NAMES[$1]:-$1}"
 }
-
 hits() {
-	local rw qd t dev name limit
+	local rw qd t name limit
 	terrace_new
 	write_all "$VOL"
 	sync "$VOL"
@@ -87,8 +84,7 @@ hits() {
 	for rw in randread randwrite; do
 		for qd in 1 32; do
 			for t in raw:/dev/ram/raw lin:/dev/mapper/lin cac:/dev/mapper/cac ter:$VOL; do
-				dev=${t#*:}
-				ns_of "${t%%:*}-$rw-$qd" "$dev" $((qd + 1)) --rw=$rw --iodepth=$qd
+				hit "${t%%:*}" ${rw#rand} $qd "${t#*:}"
 			done
 			printf '%-24s %8s %8s %8s %8s              %8s %8s %8s\n' "$rw QD$qd" "${NS[raw-$rw-$qd]}" "${NS[lin-$rw-$qd]}" \
 				"${NS[cac-$rw-$qd]}" "${NS[ter-$rw-$qd]}" $((NS[lin-$rw-$qd] - NS[raw-$rw-$qd])) \
@@ -149,7 +145,7 @@ peers() {
 	on_ram_disks
 	for rw in randread randwrite; do
 		for qd in 1 32; do
-			[ "${NS[raw-$rw-$qd]:-}" ] || ns_of raw-$rw-$qd /dev/ram/raw $((qd + 1)) --rw=$rw --iodepth=$qd
+			[ "${NS[raw-$rw-$qd]:-}" ] || hit raw ${rw#rand} $qd /dev/ram/raw
 		done
 	done
 	for s in ${PEERS//,/ }; do
@@ -159,7 +155,7 @@ peers() {
 		before=$(slow_uses)
 		for rw in randread randwrite; do
 			for qd in 1 32; do
-				ns_of "$s-$rw-$qd" "$DEV" $((qd + 1)) --rw=$rw --iodepth=$qd
+				hit "$s" ${rw#rand} $qd "$DEV"
 				word=${rw#rand}-$qd
 				bars_row "$BARS_SCRIPT" "hits; $s; $word" $((NS[$s-$rw-$qd] - NS[raw-$rw-$qd])) ns "" "" ""
 			done
@@ -227,6 +223,29 @@ new_blocks() {
 	done
 }
 
+# by_fio PER_SYNC: the same, one by one as well, with an fsync in between or, for 0, with none; fio tells the tails of the writes
+by_fio() {
+	local depth t dev what="with an fsync of $1 in it" IOS=$((BLOCKS * 250 / 256))
+	export PER_SYNC=$1
+	[ "$1" != 0 ] || what="no fsync"
+	for depth in 1 32; do
+		terrace_new
+		for t in raw:/dev/ram/raw lin:/dev/mapper/lin ter:$VOL; do
+			dev=${t#*:} t=${t%%:*}
+			overhead "$t-fio-$depth" new "$dev" ${MB}m $((depth + 1)) $depth
+			tail_rows "new blocks at depth $depth $what" "${NAMES[$t]:-$t}"
+		done
+		[ "$(vol_get new)" -ge $IOS ] || die "$(vol_get new) of $IOS writes were to new blocks"
+		vol_down
+		if [ "$1" = 0 ]; then
+			bar "new block, $what, QD$depth, above raw" "$(above fio-$depth raw)" ns 4500
+		else
+			figure "new block, $what, QD$depth, above raw" "$(above fio-$depth raw)" ns
+		fi
+		figure "new block, $what, QD$depth, above dm-linear" "$(above fio-$depth lin)" ns
+	done
+}
+
 # ---- appends ----
 
 # fsynced 4 KiB appends beside the bare drive, an nvme-tlc model, which is made
@@ -271,7 +290,7 @@ for part in ${PARTS//,/ }; do
 	case $part in
 	hit)	hits ;;
 	peers)	peers ;;
-	new)	new_blocks ;;
+	new)	new_blocks; by_fio 0; by_fio 64 ;;
 	append)	appends ;;
 	*)	die "no part called $part" ;;
 	esac

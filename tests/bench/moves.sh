@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What orders cost: demotion against the disk's bandwidth, write amplification, payload, cold reads, drops.
 # bench: mode=vtime memory=4G timeout=1200
-# seeds: 7 for cold reads; data: fio's own
+# seeds: 7 for cold reads, of fio-jobs/overhead-packed.fio 6 and the depth; data: fio's own
 # packages: fio
 #
 # In virtual time, with one CPU, on drive models. 160 MiB of fio's data that
@@ -12,15 +12,15 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
+. "$TERRACE_TREE/tests/bench/fio.bash"
 
 REGIONS=${REGIONS:-40}
 LEVEL=${LEVEL:-1}		# LZ4's acceleration
 READS=${READS:-10000}
+declare -A NS
 PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup orders pack-bench
 load_drive
 
-fio_json() { fio_ --output-format=json --output=/dev/shm/o.json "$@" > /dev/null 2> /dev/shm/e || die "fio: $(head -3 /dev/shm/e)"; }
-kb_s() { awk '/"bw_bytes"/ { gsub(/[^0-9]/, ""); if ($0 > max) max = $0 } END { print int(max / 1000) }' /dev/shm/o.json; }
 sweep() { from_ram orders /dev/terrace/vol sweep 0 "$REGIONS" "$@" > /dev/shm/swept || die "sweep $*: $(cat /dev/shm/swept)"; }
 swept() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" /dev/shm/swept; }
 
@@ -92,8 +92,9 @@ disk() {
 	tiers /dev/mapper/fastd /dev/mapper/slowd
 	demote "1 CPU, a whole disk" figure
 	reads=$(drive_get slowd reads)
-	on_vol --bs=4k --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7
+	on_vol --bs=4k --iodepth=1 --rw=randread --number_ios=1000 --randrepeat=0 --randseed=7 "${LATENCY[@]}"
 	reads=$(($(drive_get slowd reads) - reads))
+	tail_rows "cold reads from a disk" terrace
 	bar "cold 4 KiB reads, index known: disk reads of 1000" "$reads" reads 1000
 	sweep raise tier_up=0 up=all
 	check_eq "blocks that came up" "$(swept up)" $((REGIONS * 1024))
@@ -153,13 +154,17 @@ models() {
 
 # Above a RAM disk's read, as the peers are measured; cold.sh has the same bar above a read of a drive, whose reader sleeps.
 
-ns_of() { # DEVICE ARG...: of one 4 KiB read at queue depth 1
-	fio_json --name=x --filename="$1" --ioengine=io_uring --direct=1 --bs=4k --size="$MB"m --iodepth=1 --rw=randread --io_size=$((READS * 4))k \
-		--norandommap --randrepeat=0 --randseed=7 "${@:2}"
-	awk -v ios="$READS" '/"job_runtime"/ { gsub(/[^0-9]/, ""); print int($0 * 1000000 / ios); exit }' /dev/shm/o.json
+# cold DEPTH DEVICE...: fio-jobs/overhead-packed.fio on each: NS[raw-DEPTH], NS[linear-DEPTH], NS[terrace-DEPTH]
+cold() {
+	local name IOS=$READS depth=$1
+	for name in raw linear terrace; do
+		overhead $name-"$depth" packed "$2" "$MB"m $((6 + depth)) "$depth"
+		tail_rows "cold reads at depth $depth" ${name/linear/dm-linear}
+		shift
+	done
 }
 cpu() {
-	local raw linear cold
+	local depth
 	mkram fast 320
 	mkram slow 512
 	dd if=/dev/zero of=/dev/ram/slow bs=1M count=512 oflag=direct status=none
@@ -167,10 +172,11 @@ cpu() {
 	sweep append tier_down=1 codec=lz4
 	# dm-linear on the same disk: the reader, io_uring, device-mapper, and the disk
 	dmc linear "0 $(blockdev --getsz /dev/ram/slow) linear /dev/ram/slow 0"
-	raw=$(ns_of /dev/ram/slow) linear=$(ns_of /dev/mapper/linear) cold=$(ns_of "$VOL")
+	for depth in 1 32; do cold $depth /dev/ram/slow /dev/mapper/linear "$VOL"; done
 	dmr linear
-	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((cold - raw)) ns 12000
-	figure "… above the same read through dm-linear" $((cold - linear)) ns
+	bar "cold 4 KiB read, LZ4 4 KiB: CPU above the RAM disk's read" $((NS[terrace-1] - NS[raw-1])) ns 12000
+	figure "… above the same read through dm-linear" $((NS[terrace-1] - NS[linear-1])) ns
+	figure "cold 4 KiB read, 32 at a time: CPU above the RAM disk's read" $((NS[terrace-32] - NS[raw-32])) ns
 	vol_down
 	rmram fast
 	rmram slow

@@ -66,6 +66,8 @@ db,rocksdb on xfs: C; terrace; rate,600,a second,,,
 db,rocksdb on xfs: C: terrace; of the slow drive alone,900,o/oo,>=,1000,MISSED
 TEXT
 ran moves 0 <<'TEXT'
+moves,cold reads at depth 1; terrace; p99_ns,16768,ns,,,
+moves,cold reads at depth 1; terrace; p999_ns,32384,ns,,,
 moves,clean_slots=1: 8 blocks go down again: written to the disk,0,KiB,,,
 moves,clean_slots=1: time they take,100,us,,,
 moves,clean_slots=0: 8 blocks go down again: written to the disk,32,KiB,,,
@@ -105,6 +107,8 @@ has_not '^\| policy \| heat-lru: figures'
 has '^\| rule-random .*not run \|$'
 has '^\| no-inherit_heat .*not run \|$'
 has '^\| no-clean_slots \(table: clean_slots=0\) \| moves \| 8 blocks go down again: written to the disk 0 → 32 \|$'
+has '^\| cold reads at depth 1 \| p99, ns \| p99.9, ns \|$'
+has '^\| terrace \| 16768 \| 32384 \|$'
 has '^\| no-early_termination .*\| moves \| \*\*changes no figure by 1 %\*\* \*\*MISSED\*\* \|$'
 has '^\| no-early-termination \(table: early_termination=0\) .*not run \|$'
 has '^\| moves \| no-early-termination: figures that its switch changes by 1 % \| 0 figures \|'
