@@ -14,6 +14,7 @@
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/daemon.bash"
 . "$TERRACE_TREE/tests/bench/bars.bash"
+. "$TERRACE_TREE/tests/bench/fio.bash"
 
 PARTS=${PARTS:-order random tails scan steady}
 SHELF_MB=${SHELF_MB:-2048}	# of the drive with shelves, part steady
@@ -21,10 +22,6 @@ LEVELS=${LEVELS:-50 80 90}	# per cent of it in use
 
 PATH=$TERRACE_TREE/build:$PATH in_ram fio dmsetup dd orders
 load_drive
-
-fio_json() { fio_ --output-format=json --output=/dev/shm/o.json "$@" > /dev/null 2> /dev/shm/e || die "fio: $(head -3 /dev/shm/e)"; }
-kb_s() { awk '/"bw_bytes"/ { gsub(/[^0-9]/, ""); if ($0 > max) max = $0 } END { print int(max / 1000) }' /dev/shm/o.json; }
-p999_ns() { awk '/"clat_ns"/ { on = 1 } on && /"99.900000"/ { gsub(/.*: |,/, ""); print int($0); exit }' /dev/shm/o.json; }
 
 # The disk sorts what waits for it, 32 commands deep, as disks do: two writers
 # on two CPUs do not reach it in the order in which they took their places.
@@ -172,7 +169,7 @@ scans() {	# WHAT [FIO_ARG...]
 hot_reads() {
 	fio_json --name=x --filename="$VOL" --ioengine=io_uring --direct=1 --bs=4k --size=16m --iodepth=1 --rw=randread --norandommap --randrepeat=0 --randseed="$1" \
 		--time_based --runtime="$2"
-	p999_ns
+	percentile_ns 99.900000
 }
 
 # tails_up FIO_ARG...: 240 of the 256 MiB of the fast drive in use
