@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What holds moves back does so, and is told: bandwidth (a network's of its own), endurance, regret; uniform reads promote next to nothing.
+# What holds moves back does so, and is told: bandwidth (a network's of its own), endurance; uniform reads promote next to nothing.
 # vm: mode=vtime memory=2G timeout=900 build=daemon,orders
 # shellcheck disable=SC2034,SC2086,SC2119,SC2154
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -122,28 +122,6 @@ pass "endurance: $written bytes of $bank are written, and no more"
 reconfigured tier1.endurance.drive_writes_per_day 0
 more() { at_least demoted_blocks 2000; }
 until_ "moves go on without that limit" more
-over
-
-# ---- what went down is read again: demotions stop, and say why ----
-fresh hdd
-configured watermark.high=0.5 watermark.low=0.4 governor.epoch_ops=1000 governor.max_regret=0.01 governor.rest_epochs=64
-daemon_start
-settled() { at_least demoted_blocks 256 && [ "$(number under_way)" = 0 ] && said '"nothing_moves_because": null'; }
-until_ "some has gone down" settled
-for ((r = 0; r < 6; r++)); do
-	[[ $(ask show $r) == *packs=0 ]] || break
-done
-[ $r -lt 6 ] || die "no region has gone down"
-regretted() { dd if="$VOL" of=/dev/null bs=4k skip=$((r * 1024)) count=1024 iflag=direct status=none; logged "demotions stop for 64 epochs: blocks that went down were read again"; }
-until_ "demotions stop" regretted
-check_eq "demotions stopped" "$(number demotions_stopped)" 1
-down=$(number demoted_blocks)
-dd if=$DATA of="$VOL" bs=1M seek=32 count=18 oflag=direct status=none
-until_ "the reason" because "blocks that went down were read again"
-sleep 10
-check_eq "blocks that went down after that" "$(number demoted_blocks)" "$down"
-said '"demotions_allowed": false' || die "demotions are said to be allowed"
-pass "regret: $down blocks are down, and no more"
 over
 
 # ---- uniform reads: nothing is worth its promotion; a hotspot is ----

@@ -28,18 +28,8 @@ conf_written() {
 }
 
 conf_unhindered() {
-	{
-		cat <<-LINES
-			sense = access
-			ralt.buffer_records = 256
-			governor.epoch_ops = 1000000
-			admit.uniform = 0
-			brake.tolerance = 100
-			brake.floor_us = 1000000
-			cpu.min_idle = 0
-		LINES
-		printf '%s\n' "$@"
-	} | conf_written 50
+	printf '%s\n' sense=access ralt.buffer_records=256 governor.epoch_ops=1000000 admit.uniform=0 \
+		brake.tolerance=100 brake.floor_us=1000000 cpu.min_idle=0 "$@" | conf_written 50
 }
 
 daemon_start() {
