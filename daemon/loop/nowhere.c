@@ -19,7 +19,7 @@
 #include "loop/engine.h"
 
 #define SKIPS		4096u	/* full regions, a tick */
-#define EMPTY_LOOKS	64u	/* at regions that seem to hold nothing */
+#define EMPTY_LOOKS	16u	/* at regions that seem to hold nothing */
 #define LOOKS		8u	/* into others: each reads RALT's runs, and may read a page of the map */
 #define LOST_NS		600000000000ull	/* from one round to the next, where accesses are lost all the time */
 #define COLD_MOST	(ENGINE_COLD / 4)	/* the rest of the list is for discards that are heard */
