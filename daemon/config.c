@@ -441,11 +441,9 @@ static struct config_volume *volume_section(struct reading *r, const char *name)
 static const char *set_in(struct reading *r, size_t section, struct settings *s, const char *key, const char *text)
 {
 	const char *why = set_setting(s, key, text);
-	char policy[32];
 
-	snprintf(policy, sizeof(policy), "%.*s", (int)strcspn(key, "."), key);
 	if (!why)
-		r->set_at[section][tuning_fit_of(policy)] = r->line;
+		r->set_at[section][tuning_fit_of(key)] = r->line;
 	return why;
 }
 
@@ -551,16 +549,19 @@ void config_defaults(struct config *c)
 /* What does not fit has been set there, for what it began with does: whoever set one of its tunables last is told. */
 static bool fits(struct reading *r, size_t section, const char *name, const struct tuning *tuning)
 {
-	enum tuning_fit which;
-	const char *why = tuning_check(tuning, &which);
-	char line[400];
+	int before = r->errors;
 
-	if (!why)
-		return true;
-	r->line = r->set_at[section][which];
-	snprintf(line, sizeof(line), "[%s]: %s", name, why);
-	tell(r, line);
-	return false;
+	for (enum tuning_fit which = 0; which < TUNING_FITS; which++) {
+		const char *why = tuning_check(tuning, which);
+		char line[400];
+
+		if (!why)
+			continue;
+		r->line = r->set_at[section][which];
+		snprintf(line, sizeof(line), "[%s]: %s", name, why);
+		tell(r, line);
+	}
+	return r->errors == before;
 }
 
 static void check_fit(struct reading *r)

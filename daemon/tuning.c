@@ -85,31 +85,48 @@ const char *tuning_set(struct tuning *t, const char *policy, const char *name, c
 	return NULL;
 }
 
-enum tuning_fit tuning_fit_of(const char *policy)
+enum tuning_fit tuning_fit_of(const char *key)
 {
-	static const char *const names[TUNING_FITS] = { "watermark", "climb", "ralt" };
-	int i = 0;
+	static const struct {
+		const char *key;
+		enum tuning_fit fit;
+	} fits[] = {
+		{ "watermark.high", TUNING_WATERMARK }, { "watermark.low", TUNING_WATERMARK },
+		{ "climb.min", TUNING_CLIMB }, { "climb.max", TUNING_CLIMB },
+		{ "ralt.page_bytes", TUNING_RALT_PAGE },
+		{ "ralt.min_hot_share", TUNING_RALT_HOT }, { "ralt.max_hot_share", TUNING_RALT_HOT },
+		{ "ralt.counter_step", TUNING_RALT_COUNTER }, { "ralt.counter_max", TUNING_RALT_COUNTER },
+	};
 
-	while (i < TUNING_FITS && strcmp(names[i], policy))
-		i++;
-	return (enum tuning_fit)i;
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++)
+		if (!strcmp(fits[i].key, key))
+			return fits[i].fit;
+	return TUNING_FITS;
 }
 
-const char *tuning_check(const struct tuning *t, enum tuning_fit *which)
+/* The first of them, if it is one of @which. */
+static const char *ralt_check(const struct ralt_tunables *t, enum tuning_fit which)
 {
 	const struct tunable *bad = NULL;
+	char key[64];
 
-	*which = TUNING_WATERMARK;
-	if (watermark_check(&t->watermark))
-		return "watermark.low must be below watermark.high";
-	*which = TUNING_CLIMB;
-	if (t->climb.min >= t->climb.max)
-		return "climb.min must be below climb.max";
-	*which = TUNING_RALT;
-	if (ralt_tunables_check(&t->ralt, &bad)) {
-		snprintf(said, sizeof(said), "ralt.%s does not fit the other tunables of ralt",
-			 bad ? bad->name : "?");
-		return said;
+	if (!ralt_tunables_check(t, &bad))
+		return NULL;
+	snprintf(key, sizeof(key), "ralt.%s", bad ? bad->name : "");
+	if (tuning_fit_of(key) != which)
+		return NULL;
+	snprintf(said, sizeof(said), "%s does not fit the other tunables of ralt", key);
+	return said;
+}
+
+const char *tuning_check(const struct tuning *t, enum tuning_fit which)
+{
+	switch (which) {
+	case TUNING_WATERMARK:
+		return watermark_check(&t->watermark) ? "watermark.low must be below watermark.high" : NULL;
+	case TUNING_CLIMB:
+		return t->climb.min >= t->climb.max ? "climb.min must be below climb.max" : NULL;
+	default:
+		return ralt_check(&t->ralt, which);
 	}
-	return NULL;
 }

@@ -67,18 +67,20 @@ void tuning_defaults(struct tuning *t);
  */
 const char *tuning_set(struct tuning *t, const char *policy, const char *name, const char *text);
 
-/* Policies whose tunables have to fit each other. */
+/* Tunables that have to fit each other. */
 enum tuning_fit {
 	TUNING_WATERMARK,
 	TUNING_CLIMB,
-	TUNING_RALT,
+	TUNING_RALT_PAGE,
+	TUNING_RALT_HOT,
+	TUNING_RALT_COUNTER,
 	TUNING_FITS,
 };
 
-/* TUNING_FITS: all of @policy's are as good as any. */
-enum tuning_fit tuning_fit_of(const char *policy);
+/* TUNING_FITS: @key ("POLICY.NAME") has to fit no other. */
+enum tuning_fit tuning_fit_of(const char *key);
 
-/* Do the values fit each other?  NULL, or why not, and *@which policy's do not. */
-const char *tuning_check(const struct tuning *t, enum tuning_fit *which);
+/* Do the values of @which fit each other?  NULL, or why not. */
+const char *tuning_check(const struct tuning *t, enum tuning_fit which);
 
 #endif

@@ -166,6 +166,10 @@ static void contradictions_name_a_line(void **state)
 	refuses("[policy]\nwatermark.high = 0.5\nheat = lru\nclimb.noise = 0.1\n", "2: [policy]: watermark.low must be below");
 	refuses("[policy]\n\nclimb.min = 0.9\nfill = 0.5\nclimb.max = 0.8\nwatermark.low = 0.5\n", "5: [policy]: climb.min must be below");
 	refuses("[policy]\nralt.page_bytes = 5000\nbudget.in_flight = 5\n", "2: [policy]: ralt.page_bytes does not fit");
+	/* of the same policy, but fitting */
+	refuses("[policy]\nralt.page_bytes = 5000\nralt.fanout = 12\nralt.max_hot_share = 0.7\n", "2: [policy]: ralt.page_bytes does not fit");
+	refuses("[policy]\nclimb.min = 0.9\nclimb.max = 0.8\nclimb.noise = 0.1\n", "3: [policy]: climb.min must be below");
+	refuses("[policy]\nralt.min_hot_share = 0.8\nralt.counter_max = 6\n", "2: [policy]: ralt.min_hot_share does not fit");
 	refuses("[policy]\nwatermark.high = 0.97\n[volume a]\nheat = lru\n[volume b]\nwatermark.low = 0.975\nheat = lru\n",
 		"6: [volume b]: watermark.low must be below");
 	/* one that is refused has no part in it */
