@@ -339,6 +339,9 @@ void follow_leave(struct follow *f, struct engine *e)
 	streams_end_all(&f->fast);
 	if (f->invalidate)
 		invalidate_unmark(f->invalidate);
+	/* Some may have stayed: the module has no room to split a range, to clear a part of it. */
+	device_range(f->port, TERRACE_RANGE_CLEAR, 0, e->shape.blocks);
+	engine_hinted(e, 0, UINT64_MAX, false);
 	engine_unpin(e, 0, UINT64_MAX);
 	engine_once(e, 0, UINT64_MAX, false);
 	engine_dead(e, 0, UINT64_MAX, false);
