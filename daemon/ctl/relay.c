@@ -117,6 +117,23 @@ static int look(struct relay *relay, const char *name)
 	return from_volume(relay, &v);
 }
 
+/*
+ * Suspended to be stopped, by one that was killed then: the volume runs as it did. In state e the table is there
+ * without a volume, and waits for more than a resume.
+ */
+static void wake(const char *name)
+{
+	struct dm_volume v;
+	char *folder;
+
+	if (!has_table(name, true) || dm_named(&v, name))
+		return;
+	folder = ctl_text("/sys/fs/terrace/dm-%u", v.minor);
+	if (!access(folder, F_OK))
+		dm_resume(name, true);
+	free(folder);
+}
+
 /* Twice: what the first look has seen may be the work of one that had the lock then. */
 int relay_find(struct relay *relay, const char *name)
 {
@@ -130,6 +147,8 @@ int relay_find(struct relay *relay, const char *name)
 		/* Loaded and never resumed, by one that was killed: they hold devices. */
 		dm_clear(relay->name);
 		dm_clear(relay->below);
+		wake(relay->name);
+		wake(relay->below);
 	}
 	return r;
 }
@@ -153,12 +172,14 @@ static u64 word_of(const char *status, const char *word)
 	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
 }
 
-/* The module could not write down what it has acknowledged. */
+/* The module could not write down what it has acknowledged; or does not say that it could. */
 static bool unwritten(const char *name)
 {
 	struct dm_line line;
 
-	return !dm_status_line(name, &line) && !strstr(line.params, "mode=write ") &&
+	if (dm_status_line(name, &line) || strstr(line.params, "mode=fail") || !strstr(line.params, " records="))
+		return true;
+	return !strstr(line.params, "mode=write ") &&
 	       word_of(line.params, " records=") != word_of(line.params, " durable=");
 }
 
@@ -170,13 +191,14 @@ static int stop(const char *name)
 {
 	int r = dm_suspend(name, false);
 
-	if (!r && unwritten(name)) {
+	if (!r && !unwritten(name))
+		return dm_resume(name, false);
+	if (!r)
 		ctl_error("what was last written to '%s' cannot be written to its devices: it is not stopped", name);
-		dm_clear(name);
+	/* Or whoever resumes it next would stop it. */
+	if (!dm_clear(name) && !r)
 		dm_resume(name, false);
-		return -EIO;
-	}
-	return r ? r : dm_resume(name, false);
+	return r ? r : -EIO;
 }
 
 /* ---- down ---------------------------------------------------------------------------------- */

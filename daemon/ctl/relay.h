@@ -17,6 +17,7 @@
  *	c    suspended			terrace
  *	d    suspended			error			the volume is stopped
  *	e    terrace, suspended		error			killed while it started
+ *	(between two of them the volume may be suspended to be stopped, by one that was killed: it is resumed first)
  *	in   terrace			(none)
  *
  * Killed in any state: a power cut leaves the volume as it is on its devices;
