@@ -148,7 +148,7 @@ void pack_loose(struct engine *e)
 	uint32_t looks = e->book.regions < LOOKS ? (uint32_t)e->book.regions : LOOKS, exact = EXACT_LOOKS;
 
 	if (down->kind != TERRACE_KIND_SHELVES || !e->book.complete || !sampled(e) ||
-	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks) || orders_wait_for_cpu(e))
+	    !loose_turn(&e->c.tuning.loose, limits_idle(e), down->used_blocks, down->blocks))
 		return;
 	while (looks-- && exact) {
 		uint64_t region = e->loose_hand;
@@ -159,6 +159,11 @@ void pack_loose(struct engine *e)
 		e->loose_hand = (region + 1) % e->book.regions;
 		if (!is_there(e, region) || !(worth(e, region) || may_be_scattered(e, region)))
 			continue;
+		/* Its turn comes again. Nothing is sampled that could not be ordered. */
+		if (orders_wait_for_cpu(e)) {
+			e->loose_hand = region;
+			return;
+		}
 		exact--;
 		if (plan_of(e, region, NULL, &p, &l)) {
 			book_refresh(&e->book, e->port, region);
