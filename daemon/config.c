@@ -18,7 +18,6 @@ struct reading {
 	void *ctx;
 	int line;
 	int errors;
-	int last_told;		/* line of the last error told by us */
 	int set_at[1 + CONFIG_MAX_VOLUMES][TUNING_FITS + 1];	/* [policy] and each volume: lines that set one of these tunables last */
 	char said[300];
 };
@@ -26,7 +25,6 @@ struct reading {
 static void tell(struct reading *r, const char *reason)
 {
 	r->errors++;
-	r->last_told = r->line;
 	r->error(r->ctx, r->line, reason);
 }
 
@@ -578,7 +576,7 @@ static void check_fit(struct reading *r)
 
 int config_read(struct config *c, FILE *f, config_error_fn error, void *ctx)
 {
-	struct reading r = { .c = c, .f = f, .error = error, .ctx = ctx, .last_told = -1 };
+	struct reading r = { .c = c, .f = f, .error = error, .ctx = ctx };
 	int first;
 
 	config_defaults(c);
