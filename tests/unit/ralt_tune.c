@@ -250,12 +250,85 @@ static void each_tunable_changes_the_outcome(void **state)
 	assert_true(limit_with("candidate_share", 0.3) > plain + 200);
 	assert_true(limit_with("counter_step", 0.2) < plain - 100);
 	assert_true(limit_with("period_share", 0.1) < plain - 20);
-	assert_true(limit_with("counter_max", 2.7) != plain);
-	/* The first limit is what holds until the first tuning. */
 	assert_true(limit_with("samples", 64) != plain);
-	assert_true(limit_with("evict_share", 0.5) != plain);
-	assert_true(limit_with("tick_share", 2) != plain);
-	/* alpha is in the scores alone: see the next one. */
+	/* The others have cases of their own. */
+}
+
+static void set_up_with(struct world *w, const char *name, double value)
+{
+	memset(w, 0, sizeof(*w));
+	tunable_defaults(&ralt_tunable_table, &w->t);
+	assert_int_equal(tunable_set(&ralt_tunable_table, &w->t, name, value), 0);
+	start(w, 2000);
+}
+
+/* 1500 unstable ones are more than 1000, the first limit; without any stable ones it falls to D_hs = 140, and that share below goes the eviction. */
+static void an_eviction_leaves_all_but_a_share_of_the_limit(void **state)
+{
+	static const double share[] = { 0.1, 0.5, 0.01 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct world w;
+
+		set_up_with(&w, "evict_share", share[i]);
+		for (int n = 1; n <= 1500; n++)
+			put(&w, (uint64_t)n, (float)n, false);
+		assert_true(tune_step(&w.tune, &w.j, &w.t, &w.sample, w.scratch));
+		assert_int_equal(w.tune.hot_limit, 140);
+		assert_int_equal(w.tune.evictions, 1);
+		assert_near(w.tune.census.members, (1 - share[i]) * 140, 1);
+		tear_down(&w);
+	}
+}
+
+/* Until how many blocks have been accessed once, of which none is stable. */
+static uint64_t first_tuning(double share)
+{
+	struct world w;
+	uint64_t n = 0;
+
+	set_up_with(&w, "initial_hot_share", share);
+	while (!w.tune.tunings)
+		touch(&w, n++);
+	tear_down(&w);
+	return n;
+}
+
+/* More than so many blocks are not hot before that; it comes with the first period, of 1400 accesses, at the latest.  It is looked at each 36 accesses. */
+static void the_first_limit_holds_until_the_first_tuning(void **state)
+{
+	(void)state;
+	assert_in_range(first_tuning(0.5), 1000, 1037);
+	assert_in_range(first_tuning(0.2), 400, 437);
+	assert_in_range(first_tuning(1), 1400, 1437);
+}
+
+/* Accessed twenty times in a row: stable for so many periods. */
+static uint64_t periods_stable(double most)
+{
+	const struct ralt_record *r;
+	struct world w;
+	uint64_t n = 0;
+
+	set_up_with(&w, "counter_max", most);
+	for (int i = 0; i < 20; i++)
+		touch(&w, 7);
+	r = sample_find(&w.sample, 7);
+	assert_non_null(r);
+	while (ralt_is_stable(&w.j, r))
+		w.j.now = ralt_time_of(&w.s, 20 + ++n * w.s.period_accesses);
+	tear_down(&w);
+	return n;
+}
+
+/* Each period takes 1 away. */
+static void a_counter_lasts_as_long_as_it_may_reach(void **state)
+{
+	(void)state;
+	assert_int_equal(periods_stable(5), 5);
+	assert_int_equal(periods_stable(2.6), 3);
+	assert_int_equal(periods_stable(10), 10);
 }
 
 /* With a fill share the highest scores count as hot beyond the hot set; below fill_score never. */
@@ -378,6 +451,9 @@ int main(void)
 		cmocka_unit_test(the_limit_follows_the_hot_set),
 		cmocka_unit_test(the_limit_agrees_at_any_sampling_rate),
 		cmocka_unit_test(each_tunable_changes_the_outcome),
+		cmocka_unit_test(an_eviction_leaves_all_but_a_share_of_the_limit),
+		cmocka_unit_test(the_first_limit_holds_until_the_first_tuning),
+		cmocka_unit_test(a_counter_lasts_as_long_as_it_may_reach),
 		cmocka_unit_test(alpha_weighs_the_past),
 		cmocka_unit_test(filling_takes_the_highest_scores),
 		cmocka_unit_test(filling_leaves_room_for_a_new_hotspot),

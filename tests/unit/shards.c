@@ -134,7 +134,6 @@ static void exact_when_everything_is_sampled(void **state)
 	free(s.samples);
 }
 
-/* After a change of load, aging lets the curve follow; without it the past weighs on. */
 /* Three blocks are read in turn, one is written in between: they need room for four, and all reads but the first hit. */
 static void a_touch_takes_room_and_is_no_access(void **state)
 {
@@ -178,6 +177,7 @@ static void aging_waits_for_samples(void **state)
 	free(s.samples);
 }
 
+/* After a change of load, aging lets the curve follow; without it the past weighs on. */
 static void aging_follows_the_load(void **state)
 {
 	struct shards_tunables t;
@@ -197,6 +197,45 @@ static void aging_follows_the_load(void **state)
 	}
 	assert_near(shards_hit_rate(&s, 1000), 0.1, 0.03);
 	free(s.samples);
+}
+
+/* A loop over 2000 blocks: what is predicted of a fast tier of @size. */
+static double hit_of_a_loop(const char *name, double value, uint64_t size)
+{
+	struct shards_tunables t;
+	struct shards s;
+	double hit;
+
+	tunable_defaults(&shards_tunable_table, &t);
+	assert_int_equal(tunable_set(&shards_tunable_table, &t, name, value), 0);
+	make(&s, &t, 4096);
+	for (int i = 0; i < 200000; i++)
+		shards_access(&s, (uint64_t)i % 2000);
+	hit = shards_hit_rate(&s, size);
+	free(s.samples);
+	return hit;
+}
+
+/* With all blocks in the sample the cliff is where it is, and a few per cent off with 64 of them. */
+static void a_small_sample_is_off(void **state)
+{
+	double below = hit_of_a_loop("samples", 64, 1960), above = hit_of_a_loop("samples", 64, 2040);
+
+	(void)state;
+	print_message("below the cliff %.3f, above %.3f\n", below, above);
+	assert_near(hit_of_a_loop("samples", 16384, 1960), 0, 0.001);
+	assert_near(hit_of_a_loop("samples", 16384, 2040), 0.99, 0.001);
+	assert_true(below > 0.5 || above < 0.5);
+}
+
+/* With sixteen steps of 256 blocks nothing is known of what lies between 1792 and 2048. */
+static void few_buckets_blur_the_curve(void **state)
+{
+	double below = hit_of_a_loop("buckets", 16, 1960), above = hit_of_a_loop("buckets", 16, 2040);
+
+	(void)state;
+	print_message("below the cliff %.3f, above %.3f\n", below, above);
+	assert_true(above - below < 0.5);
 }
 
 static void memory_is_constant_and_tunables_matter(void **state)
@@ -238,6 +277,8 @@ int main(void)
 		cmocka_unit_test(a_touch_takes_room_and_is_no_access),
 		cmocka_unit_test(aging_follows_the_load),
 		cmocka_unit_test(aging_waits_for_samples),
+		cmocka_unit_test(a_small_sample_is_off),
+		cmocka_unit_test(few_buckets_blur_the_curve),
 		cmocka_unit_test(memory_is_constant_and_tunables_matter),
 	};
 
