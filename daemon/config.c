@@ -291,16 +291,16 @@ const char *config_key_name(uint32_t i)
 
 static bool is_of_tiers(const char *key)
 {
-	return !strncmp(key, "budget.", 7) || !strncmp(key, "endurance.", 10);
+	return !strncmp(key, "budget.", 7) || !strncmp(key, "endurance.", 10) || !strncmp(key, "price.", 6);
 }
 
-/* The bit of "budget.X", "endurance.X" in settings.own. */
+/* The bit of "budget.X", "endurance.X", "price.X" in settings.own. */
 static uint32_t own_bit(const char *key)
 {
-	const struct tunable_table *const tables[] = { &budget_tunable_table, &endurance_tunable_table };
+	const struct tunable_table *const tables[] = { &budget_tunable_table, &endurance_tunable_table, &price_tunable_table };
 	uint32_t bit = 1;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		size_t n = strlen(tables[i]->policy);
 
 		for (size_t k = 0; k < tables[i]->count; k++, bit <<= 1)
@@ -325,11 +325,13 @@ static const char *set_of_tier(struct settings *s, uint32_t tier, const char *ke
 	memcpy(policy, key, (size_t)(dot - key));
 	one.budget = s->budget[tier];
 	one.endurance = s->endurance[tier];
+	one.price = s->price[tier];
 	why = tuning_set(&one, policy, dot + 1, text);
 	if (why)
 		return why;
 	s->budget[tier] = one.budget;
 	s->endurance[tier] = one.endurance;
+	s->price[tier] = one.price;
 	return NULL;
 }
 
@@ -351,7 +353,7 @@ static const char *set_tunable(struct settings *s, const char *key, const char *
 
 		key += 6;
 		if (!is_of_tiers(key))
-			return "of a tier, only budget and endurance can be set";
+			return "of a tier, only budget, endurance and price can be set";
 		why = set_of_tier(s, tier, key, text);
 		if (!why)
 			s->own[tier] |= own_bit(key);
@@ -504,6 +506,7 @@ static void settings_defaults(struct settings *s)
 	for (int t = 0; t < TERRACE_MAX_RESULT_TIERS; t++) {
 		s->budget[t] = s->tuning.budget;
 		s->endurance[t] = s->tuning.endurance;
+		s->price[t] = s->tuning.price;
 	}
 	s->heat = HEAT_RALT;
 	s->rule = CHOOSE_APPROX;

@@ -41,6 +41,7 @@ struct settings {
 	struct tuning tuning;
 	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
 	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
+	struct price_tunables price[TERRACE_MAX_RESULT_TIERS];
 	uint32_t own[TERRACE_MAX_RESULT_TIERS];	/* which of these were set for the tier alone */
 	enum heat_kind heat;
 	enum choose_rule rule;

@@ -28,6 +28,7 @@ const struct tuning_part tuning_parts[] = {
 	PART(brake, brake_tunable_table),
 	PART(cpu, cpu_tunable_table),
 	PART(endurance, endurance_tunable_table),
+	PART(price, price_tunable_table),
 	PART(idle, idle_tunable_table),
 	PART(loose, loose_tunable_table),
 	PART(governor, governor_tunable_table),

@@ -22,6 +22,7 @@
 #include "decide/mapper.h"
 #include "decide/miniature.h"
 #include "decide/msc.h"
+#include "decide/price.h"
 #include "decide/shards.h"
 #include "decide/tracker.h"
 #include "decide/watermark.h"
@@ -46,6 +47,7 @@ struct tuning {
 	struct brake_tunables brake;
 	struct cpu_tunables cpu;
 	struct endurance_tunables endurance;
+	struct price_tunables price;
 	struct idle_tunables idle;
 	struct loose_tunables loose;
 	struct governor_tunables governor;

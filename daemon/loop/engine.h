@@ -63,6 +63,7 @@ struct engine_config {
 	struct budget_tunables budget[TERRACE_MAX_RESULT_TIERS];
 	bool own_rate[TERRACE_MAX_RESULT_TIERS];	/* its bandwidth was set for that tier alone */
 	struct endurance_tunables endurance[TERRACE_MAX_RESULT_TIERS];
+	struct price_tunables price[TERRACE_MAX_RESULT_TIERS];	/* nothing set: by class */
 	enum heat_kind heat;
 	enum choose_rule rule;
 	uint32_t cache_blocks;		/* promotion cache, ENGINE_CACHE at most */

@@ -5,9 +5,6 @@
  * Where the sense times users' requests there is a brake for each tier's reads and writes, and the slowest decides: the
  * volume's mean says more about where they go than about who slows them down.  A hotspot that moves changes it tenfold, and
  * hits that take ten times as long hardly show beside reads of a disk.  Without such a sense the mean is all there is.
- *
- * Prices of I/O are those of the tier's class, from published figures: they weigh hits
- * against moves and need to be right only in order of magnitude.
  */
 #include <string.h>
 
@@ -17,43 +14,19 @@
 #define BUCKET_SPREAD	1.5	/* a mean of powers of two may be so far off against another */
 #define TIMED_NS	10000000000ull	/* the sense tells times as long as it has done so this lately */
 
-static const struct price {
-	const char *class;
-	double read_us;			/* one 4 KiB read */
-	double bytes_per_us;		/* long runs */
-	bool head;			/* that must move to another place */
-} prices[] = {
-	{ "optane", 6, 2400, false },
-	{ "nvme", 80, 3000, false },
-	{ "csd", 120, 1500, false },
-	{ "qlc", 391, 1000, false },
-	{ "net", 2000, 100, false },
-	{ "hdd", 6600, 150, true },
-	{ NULL, 200, 500, false },
-};
-
-static const struct price *price_of(const struct engine *e, uint32_t tier)
-{
-	const struct price *p = prices;
-
-	while (p->class && strcmp(p->class, e->state.tier[tier].class))
-		p++;
-	return p;
-}
-
 double limits_read_ns(const struct engine *e, uint32_t tier)
 {
-	return price_of(e, tier)->read_us * 1e3;
+	return price_read_us(&e->c.price[tier], e->state.tier[tier].class) * 1e3;
 }
 
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes)
 {
-	return bytes / price_of(e, tier)->bytes_per_us * 1e3;
+	return bytes / price_bytes_per_us(&e->c.price[tier], e->state.tier[tier].class) * 1e3;
 }
 
 double limits_seek_ns(const struct engine *e, uint32_t tier)
 {
-	return price_of(e, tier)->head ? limits_read_ns(e, tier) : 0;
+	return price_seek_us(&e->c.price[tier], e->state.tier[tier].class) * 1e3;
 }
 
 bool limits_idle(const struct engine *e)

@@ -56,6 +56,7 @@ void driver_config(const struct service *s, const char *name, const char *direct
 	for (uint32_t t = 0; t < TERRACE_MAX_RESULT_TIERS; t++)
 		out->own_rate[t] = config_own_rate(settings, t);
 	memcpy(out->endurance, settings->endurance, sizeof(out->endurance));
+	memcpy(out->price, settings->price, sizeof(out->price));
 }
 
 /* STATE_DIRECTORY/UUID, made if it is not there. */

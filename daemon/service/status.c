@@ -429,6 +429,7 @@ static struct json_object *of_tiers_json(const struct settings *c)
 
 		json_object_object_add(o, "budget", table_json(&budget_tunable_table, &c->budget[t]));
 		json_object_object_add(o, "endurance", table_json(&endurance_tunable_table, &c->endurance[t]));
+		json_object_object_add(o, "price", table_json(&price_tunable_table, &c->price[t]));
 		json_object_array_add(list, o);
 	}
 	return list;

@@ -155,7 +155,7 @@ static void errors_name_line_and_reason(void **state)
 	refuses("[volume a]\ndrive = yes\n[policy]\nheat = lru\n", "4: heat = lru: comes too late");
 	refuses("[volume a/b]\ndrive = yes\n", "2: that is no name of a volume");
 	refuses("[policy\nheat = lru\n", "1: is neither '[section]' nor 'key = value' nor a comment");
-	refuses("[policy]\ntier1.msc.wear_price = 2\n", "of a tier, only budget and endurance");
+	refuses("[policy]\ntier1.msc.wear_price = 2\n", "of a tier, only budget, endurance and price");
 }
 
 /* What does not fit together is told with the last line that had a part in it, in that section. */
@@ -211,6 +211,12 @@ static void tiers_have_limits_of_their_own(void **state)
 	assert_int_equal(c.policy.budget[1].in_flight, 5);
 	assert_near(c.policy.endurance[0].drive_writes_per_day, 0.3, 0);
 	assert_near(c.policy.endurance[1].drive_writes_per_day, 0, 0);
+	accepts("[policy]\ntier1.price.read_us = 4000\n[volume v]\nprice.bytes_per_us = 250\nprice.read_us = 90\n");
+	assert_near(c.policy.price[0].read_us, 0, 0);
+	assert_near(c.policy.price[1].read_us, 4000, 0);
+	assert_near(config_of(&c, "v")->price[0].read_us, 90, 0);
+	assert_near(config_of(&c, "v")->price[1].read_us, 4000, 0);
+	assert_near(config_of(&c, "v")->price[1].bytes_per_us, 250, 0);
 	refuses("[policy]\ntier9.budget.in_flight = 5\n", "no policy is called 'tier9'");
 }
 

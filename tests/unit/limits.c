@@ -6,6 +6,7 @@
 #include "decide/budget.h"
 #include "decide/endurance.h"
 #include "decide/idle.h"
+#include "decide/price.h"
 
 #define SECOND	1000000000ull
 
@@ -344,6 +345,29 @@ static void quiet_volumes_get_a_boost(void **state)
 	assert_near(idle_step(&i, &t, 1, 0), 2, 0);
 }
 
+/* By class, an unknown one as well, unless it is said; a head takes as long to move as a read takes. */
+static void a_price_is_that_of_the_class_unless_it_is_said(void **state)
+{
+	struct price_tunables t;
+
+	(void)state;
+	assert_table_is_sound(&price_tunable_table, &t);
+	assert_near(price_read_us(&t, "optane"), 6, 0);
+	assert_near(price_read_us(&t, "hdd"), 6600, 0);
+	assert_near(price_seek_us(&t, "hdd"), 6600, 0);
+	assert_near(price_seek_us(&t, "nvme"), 0, 0);
+	assert_near(price_bytes_per_us(&t, "net"), 100, 0);
+	assert_near(price_bytes_per_us(&t, "tape"), 500, 0);
+	t.read_us = 4000;
+	assert_near(price_read_us(&t, "hdd"), 4000, 0);
+	assert_near(price_seek_us(&t, "hdd"), 4000, 0);
+	assert_near(price_seek_us(&t, "nvme"), 0, 0);
+	assert_near(price_bytes_per_us(&t, "hdd"), 150, 0);
+	t.bytes_per_us = 250;
+	assert_near(price_bytes_per_us(&t, "hdd"), 250, 0);
+	assert_near(price_bytes_per_us(&t, "tape"), 250, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +384,7 @@ int main(void)
 		cmocka_unit_test(endurance_hears_the_drive),
 		cmocka_unit_test(endurance_tunables_change_the_outcome),
 		cmocka_unit_test(quiet_volumes_get_a_boost),
+		cmocka_unit_test(a_price_is_that_of_the_class_unless_it_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

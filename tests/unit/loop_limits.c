@@ -405,6 +405,28 @@ static void promotions_to_a_worn_tier_do_not_repay(void **state)
 	}
 }
 
+/* Promotions repay; not where reading is said to be as fast below, nor where writing above takes 4 ms a block. */
+static void the_price_of_io_changes_the_outcome(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->slow_class = "qlc";
+		s->c.price[1].read_us = way == 1 ? 6 : 0;
+		s->c.price[0].bytes_per_us = way == 2 ? 1 : 0;
+		s->c.tuning.governor.epoch_ops = 10000;
+		sim_open(s);
+		sim_hotspot(s, 60000, 4096, 0.95, 0);
+		print_message("way %d: %llu promoted, stopped %llu times\n", way,
+			      (unsigned long long)s->v.promoted, (unsigned long long)s->e.governor.up.stops);
+		assert_true(s->v.promoted > 256);
+		assert_int_equal(s->e.governor.up.stops > 0, way > 0);
+		assert_int_equal(times(s->log, "promotions cost more than their hits saved") > 0, way > 0);
+		sim_remove(s);
+	}
+}
+
 static void refused_orders_leave_nothing_behind(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
@@ -522,6 +544,7 @@ int main(void)
 		cmocka_unit_test(the_drives_count_outlives_a_kill),
 		cmocka_unit_test(uniform_reads_move_next_to_nothing),
 		cmocka_unit_test(promotions_to_a_worn_tier_do_not_repay),
+		cmocka_unit_test(the_price_of_io_changes_the_outcome),
 		cmocka_unit_test(refused_orders_leave_nothing_behind),
 		cmocka_unit_test(failed_orders_are_told_and_tried_again),
 		cmocka_unit_test(no_room_is_final_and_tried_again),

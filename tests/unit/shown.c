@@ -172,10 +172,10 @@ static void each_tunable_is_shown(void **state)
 
 static void each_tunable_of_a_tier_is_shown(void **state)
 {
-	const struct tunable_table *const tables[] = { &budget_tunable_table, &endurance_tunable_table };
+	const struct tunable_table *const tables[] = { &budget_tunable_table, &endurance_tunable_table, &price_tunable_table };
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		for (size_t k = 0; k < tables[i]->count; k++)
 			tunable_is_shown(tables[i], &tables[i]->rows[k], "tier1.");
 }
