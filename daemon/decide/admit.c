@@ -11,6 +11,8 @@ static const struct tunable rows[] = {
 		"hits that a uniform load would have shown by then, from which it is known for one"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, fill, 0.9, 0.0, 1.0,
 		"fill of the fast tier up to which it is allowed"),
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, emptied, 0.25, 0.0, 1.0,
+		"share of that to which a tier that was so full must have been emptied for it to be allowed again"),
 	TUNABLE(TUNABLE_U64, admit_tunables, min_accesses, 1000, 1, 1e12,
 		"accesses before the reuse means anything"),
 };
@@ -44,11 +46,11 @@ double admit_uniform_reuse(double passes)
 	return 1 - (1 - exp_minus(passes)) / passes;
 }
 
-void admit_watch_room(struct admit_room *r, double fill, uint64_t used, uint64_t blocks)
+void admit_watch_room(struct admit_room *r, const struct admit_tunables *t, double fill, uint64_t used, uint64_t blocks)
 {
 	if ((double)used >= fill * (double)blocks)
 		r->been_full = true;
-	else if (blocks > r->blocks || (double)used < fill / 4 * (double)blocks)
+	else if (blocks > r->blocks || (double)used < fill * t->emptied * (double)blocks)
 		r->been_full = false;
 	r->blocks = blocks;
 }

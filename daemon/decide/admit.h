@@ -25,6 +25,7 @@ struct admit_tunables {
 	double uniform;
 	double uniform_hits;
 	double fill;
+	double emptied;
 	uint64_t min_accesses;
 };
 
@@ -61,7 +62,7 @@ struct admit_room {
 };
 
 /* Now and then, before it is asked; @fill: the tunable, or less where a reserve is kept back. */
-void admit_watch_room(struct admit_room *r, double fill, uint64_t used, uint64_t blocks);
+void admit_watch_room(struct admit_room *r, const struct admit_tunables *t, double fill, uint64_t used, uint64_t blocks);
 
 /* @mapped_blocks: V; @reuse: observed share over @accesses. */
 bool admit_first_sight(const struct admit_tunables *t, const struct admit_room *r, uint64_t accesses,

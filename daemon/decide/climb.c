@@ -15,6 +15,8 @@ static const struct tunable rows[] = {
 		"change of the score that means nothing"),
 	TUNABLE(TUNABLE_U32, climb_tunables, quiet_periods, 8, 1, 100000,
 		"periods of rest before a fresh search"),
+	TUNABLE(TUNABLE_DOUBLE, climb_tunables, read_share, 0.1, 0.0, 1.0,
+		"reads, as a share of governor.epoch_ops, below which an epoch says nothing and is no period"),
 };
 TUNABLE_TABLE(climb_tunable_table, "climb", rows);
 

@@ -27,6 +27,7 @@ struct climb_tunables {
 	double last_step;
 	double noise;
 	uint32_t quiet_periods;
+	double read_share;
 };
 
 extern const struct tunable_table climb_tunable_table;

@@ -16,6 +16,10 @@ static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, codec_tunables, frozen_level, 3, 1, 19, "zstd level"),
 	TUNABLE(TUNABLE_U32, codec_tunables, acceleration, 1, 1, 64,
 		"LZ4's acceleration: 8 fills a drive of 250 MB/s with 2 CPUs, and gains a sixth less"),
+	TUNABLE(TUNABLE_U32, codec_tunables, try_again, 64, 1, 1000000000,
+		"where no samples come: decisions after which a codec that gained too little is tried once more"),
+	TUNABLE(TUNABLE_DOUBLE, codec_tunables, gain_weight, 0.1, 0.001, 1.0,
+		"weight of one result or sample in what is known of a codec's gain, for orders that have no sample"),
 };
 TUNABLE_TABLE(codec_tunable_table, "codec", rows);
 

@@ -32,6 +32,8 @@ struct codec_tunables {
 	uint32_t most_cluster;
 	uint32_t frozen_level;
 	uint32_t acceleration;
+	uint32_t try_again;
+	double gain_weight;
 };
 
 extern const struct tunable_table codec_tunable_table;

@@ -30,6 +30,7 @@ struct cpu_tunables {
 
 extern const struct tunable_table cpu_tunable_table;
 
+/* No tunables: they smooth a count that is coarse.  What is too little idle time is cpu.min_idle. */
 #define CPU_CALM	4u	/* looks are short: one in which a CPU was idle says little */
 #define CPU_OWED	16u	/* nobody knows how much of it was idle time, so not all that was given can be owed */
 #define CPU_CONTENT	4u	/* looks in a row; one that is not is enough to learn as before */

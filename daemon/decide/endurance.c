@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+/* No tunables: a unit, and how much at a time is promised on disk. */
 #define SECONDS_PER_DAY	86400.0
 #define AHEAD		(1.0 / 64)	/* of the bank, lost by a kill at most */
 

@@ -22,6 +22,14 @@ static const struct tunable rows[] = {
 		"share of reads from which a load counts as reading"),
 	TUNABLE(TUNABLE_DOUBLE, epoch_tunables, slow_share, 0.02, 0.0, 1.0,
 		"share of slow reads below which there is nothing to gain"),
+	TUNABLE(TUNABLE_U64, epoch_tunables, looks, 8, 1, EPOCH_LOOKS_MOST,
+		"regions that are looked into and raised from, a tick; half as many after a tick that found nothing"),
+	TUNABLE(TUNABLE_U64, epoch_tunables, turn_regions, 1024, 16, 1 << 20,
+		"regions whose heat is estimated a tick: 1024 take a ms or two; a sixteenth with lru, which asks block by block"),
+	TUNABLE(TUNABLE_U64, epoch_tunables, asked_blocks, 128, 0, EPOCH_ASKED_MOST,
+		"blocks of the promotion cache that are asked for a tick, to find regions that are hot"),
+	TUNABLE(TUNABLE_DOUBLE, epoch_tunables, vain_seconds, 10.0, 0.0, 86400.0,
+		"how long a region in which nothing was found is not looked into again"),
 };
 TUNABLE_TABLE(epoch_tunable_table, "epoch", rows);
 

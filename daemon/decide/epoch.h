@@ -25,6 +25,9 @@
 
 #include "decide/tunable.h"
 
+#define EPOCH_LOOKS_MOST	64u	/* epoch.looks: the regions of a tick are found on the stack */
+#define EPOCH_ASKED_MOST	4096u	/* epoch.asked_blocks: as many as the promotion cache can hold */
+
 struct epoch_tunables {
 	uint64_t epoch_ops;
 	uint64_t cool_down_ops;
@@ -34,6 +37,10 @@ struct epoch_tunables {
 	double min_gain;
 	double read_share;
 	double slow_share;
+	uint64_t looks;
+	uint64_t turn_regions;
+	uint64_t asked_blocks;
+	double vain_seconds;
 };
 
 extern const struct tunable_table epoch_tunable_table;

@@ -9,6 +9,8 @@ static const struct tunable rows[] = {
 		"share of a run that must be hot to promote it"),
 	TUNABLE(TUNABLE_DOUBLE, flush_tunables, neighbours, 0.6, 0.1, 2.0,
 		"share of 64 adjacent blocks that must be hot for the others to go up with one; above 1: never"),
+	TUNABLE(TUNABLE_U32, flush_tunables, lonely_batches, 7, 0, 1000000,
+		"batches, at most, in which a region whose blocks had no such neighbours is not looked into for them"),
 };
 TUNABLE_TABLE(flush_tunable_table, "flush", rows);
 

@@ -18,6 +18,7 @@ struct flush_tunables {
 	uint32_t run_blocks;
 	double hot_fraction;
 	double neighbours;
+	uint32_t lonely_batches;
 };
 
 extern const struct tunable_table flush_tunable_table;

@@ -19,6 +19,10 @@ static const struct tunable rows[] = {
 		"epochs without moves after the first failure"),
 	TUNABLE(TUNABLE_U32, governor_tunables, max_rest, 64, 1, 1000000,
 		"epochs without moves at most"),
+	TUNABLE(TUNABLE_U32, governor_tunables, regret_epochs, 8, 1, 4096,
+		"epochs after which a read of a block that went down says nothing against that"),
+	TUNABLE(TUNABLE_DOUBLE, governor_tunables, lost_after, 0.05, 0.0, 1.0,
+		"share of an epoch from which it may be given up early, where all of it cannot gain what making room has cost"),
 };
 TUNABLE_TABLE(governor_tunable_table, "governor", rows);
 
@@ -43,7 +47,7 @@ static bool is_costly(const struct governor_tunables *t, const struct governor_e
 bool governor_lost(const struct governor *g, const struct governor_tunables *t,
 		   const struct governor_epoch *so_far)
 {
-	if (g->down.reason != GOVERNOR_FREE || !g->ops || g->ops < t->epoch_ops / 20)
+	if (g->down.reason != GOVERNOR_FREE || !g->ops || (double)g->ops < t->lost_after * (double)t->epoch_ops)
 		return false;
 	return is_costly(t, so_far, (double)t->epoch_ops / (double)g->ops);
 }

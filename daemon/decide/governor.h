@@ -36,6 +36,8 @@ struct governor_tunables {
 	double min_moved;
 	uint32_t rest_epochs;
 	uint32_t max_rest;
+	uint32_t regret_epochs;
+	double lost_after;
 };
 
 extern const struct tunable_table governor_tunable_table;
@@ -84,7 +86,7 @@ bool governor_step(struct governor *g, const struct governor_tunables *t, uint64
 
 /*
  * Whether an epoch, of which @so_far is known, is lost: room has cost more than all of it could gain at this
- * rate.  It is then judged at once.  Not before a twentieth of it.
+ * rate.  It is then judged at once.  Not before lost_after of it.
  */
 bool governor_lost(const struct governor *g, const struct governor_tunables *t,
 		   const struct governor_epoch *so_far);

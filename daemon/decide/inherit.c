@@ -2,6 +2,7 @@
 /* Heat from inputs to outputs; see inherit.h. */
 #include "decide/inherit.h"
 
+/* No tunable: one access is worth 1, and a record takes 16 bytes however little it says. */
 #define LEAST	0.25f	/* score: less is not remembered */
 
 static void add(struct inherit_heat *to, const struct inherit_heat *from, double part)

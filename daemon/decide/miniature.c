@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* No tunables: the form of the model.  It tells people what other settings would hit, and moves nothing. */
 #define REGION_LEAST	16u	/* blocks: with fewer a region would be as hot or cold as its one block */
 #define REGION_MOST	64u	/* with more each choice would look at too many */
 #define ATTEMPTS	4u	/* choices for each access */

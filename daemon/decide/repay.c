@@ -7,8 +7,8 @@
 
 #include "decide/prng.h"
 
+/* No tunables: what fits a slot, and a number that makes a sample another one.  How long a read is held against a move is governor.regret_epochs. */
 #define EPOCHS		8192u		/* what a slot can tell apart */
-#define LATELY		8u		/* epochs after which a read says nothing against a move */
 #define SALT	0x7265706179ull		/* samples other blocks than the ghost cache does */
 
 size_t repay_bytes(uint32_t slots)
@@ -56,7 +56,7 @@ void repay_moved(struct repay *r, uint64_t block, enum repay_way way)
 		r->counts.down += weight(r);
 }
 
-void repay_read(struct repay *r, uint64_t block, double stands_for)
+void repay_read(struct repay *r, uint64_t block, double stands_for, uint32_t lately)
 {
 	struct repay_slot *s = slot_of(r, block);
 
@@ -64,7 +64,7 @@ void repay_read(struct repay *r, uint64_t block, double stands_for)
 		return;
 	if (s->way == REPAY_UP)
 		r->counts.up_hits += weight(r);
-	else if (!s->seen && (r->epoch - s->epoch) % EPOCHS < LATELY)
+	else if (!s->seen && (r->epoch - s->epoch) % EPOCHS < lately)
 		r->counts.down_reads += weight(r) * stands_for;
 	s->seen = 1;
 }

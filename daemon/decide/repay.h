@@ -47,8 +47,11 @@ size_t repay_bytes(uint32_t slots);
 int repay_init(struct repay *r, uint32_t slots, double rate, void *mem, size_t bytes);
 
 void repay_moved(struct repay *r, uint64_t block, enum repay_way way);
-/* @stands_for: reads of what went down, of which only a sample is told. */
-void repay_read(struct repay *r, uint64_t block, double stands_for);
+/*
+ * @stands_for: reads of what went down, of which only a sample is told.  @lately: epochs after which they say nothing against a
+ * move any more, 4096 at most.
+ */
+void repay_read(struct repay *r, uint64_t block, double stands_for, uint32_t lately);
 
 /* What happened since the last call, which ends an epoch; what went up still repays in the next. */
 struct repay_counts repay_take(struct repay *r);

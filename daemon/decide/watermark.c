@@ -9,6 +9,10 @@ static const struct tunable rows[] = {
 		"fill of the fast tier at which demotion starts; writers slow down by the module's janitor_high alone"),
 	TUNABLE(TUNABLE_DOUBLE, watermark_tunables, low, 0.95, 0.01, 0.998,
 		"fill down to which demotion goes on; below high"),
+	TUNABLE(TUNABLE_DOUBLE, watermark_tunables, heirs_share, 0.125, 0.0, 1.0,
+		"share of the fast tier that is made room at a time, at most, for blocks born hot that wait to be raised"),
+	TUNABLE(TUNABLE_U32, watermark_tunables, vain_ticks, 256, 1, 1000000000,
+		"ticks in a row that find only hot blocks, above high, after which the oldest go down, hot or not"),
 };
 TUNABLE_TABLE(watermark_tunable_table, "watermark", rows);
 

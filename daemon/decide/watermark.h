@@ -17,6 +17,8 @@
 struct watermark_tunables {
 	double high;
 	double low;
+	double heirs_share;
+	uint32_t vain_ticks;
 };
 
 extern const struct tunable_table watermark_tunable_table;

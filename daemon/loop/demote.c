@@ -12,8 +12,8 @@
 
 #include "loop/engine.h"
 
+/* No tunables: they bound the work of a tick.  What is left to do the next one does. */
 #define ATTEMPTS	64	/* choices a tick */
-#define VAIN_TICKS	256	/* in a row without a choice, some fifteen seconds, before hot blocks go down */
 #define LOOKS		32	/* at regions that seem to be all hot, a tick */
 #define PRESSED		8	/* regions a tick, at most */
 #define TELL_NS		600000000000ull	/* between messages about that */
@@ -241,7 +241,7 @@ static void tell_vain(struct engine *e)
 /* Nothing was found: see the top. */
 static void in_vain(struct engine *e, const struct msc_tunables *msc)
 {
-	if (e->vain_ticks < VAIN_TICKS) {
+	if (e->vain_ticks < e->c.tuning.watermark.vain_ticks) {
 		e->vain_ticks++;
 		return;
 	}

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/*
+ * No tunables: what these bound is work, memory and messages, and how finely is counted.  FILL_BELOW_LOW keeps two that are tunable apart,
+ * the margins follow the kernel's own mark.
+ */
 #define FAILING_QUIET_NS 30000000000ull	/* without an error: the next is news again */
 #define REPAY_SLOTS	65536u
 #define REPAY_RATE	(1.0 / 16)
@@ -19,7 +23,6 @@
 #define FALLBACK_BLOCKS	(4u << 20)	/* kept by the clock that stands in for it: 64 MiB */
 #define STILL_NS	1000000000ull	/* for so long the refusal of an order tells why nothing moves */
 #define TELL_NS		600000000000ull	/* between messages about the same trouble */
-#define HEIRS_SHARE	8	/* of the fast tier, at most so much room is made for heirs at a time */
 #define FILL_BELOW_LOW	0.9
 #define JANITOR_MARGIN	0.01	/* start below the kernel's own mark when it cannot be kept out */
 #define JANITOR_STEP	0.001	/* of its mark */
@@ -436,7 +439,7 @@ static struct watermark_tunables marks(const struct engine *e)
 /* Room for those that were born hot, too: step by step down to the lower mark they would wait for seconds. */
 static uint64_t wanted_by_heirs(const struct engine *e)
 {
-	uint64_t most = e->fast_blocks / HEIRS_SHARE;
+	uint64_t most = (uint64_t)((double)e->fast_blocks * e->c.tuning.watermark.heirs_share);
 
 	return e->nr_heirs < most ? e->nr_heirs : most;
 }
@@ -447,7 +450,7 @@ static void move(struct engine *e)
 	struct watermark_verdict w = watermark_step(&e->watermark, &t, e->fast_used, e->fast_blocks);
 	uint64_t high;
 
-	admit_watch_room(&e->filled, engine_first_fill(e), e->fast_used, e->fast_blocks);
+	admit_watch_room(&e->filled, &e->c.tuning.admit, engine_first_fill(e), e->fast_used, e->fast_blocks);
 	e->room = w.room_blocks;
 	high = (uint64_t)(t.high * (double)e->fast_blocks);
 	e->above = e->fast_used > high ? e->fast_used - high : 0;

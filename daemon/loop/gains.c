@@ -10,6 +10,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: what a sample may cost, and how long an answer that may never come is waited for.  What it decides is codec.*. */
 #define FEW_BLOCKS	32u	/* going down: not worth reading 16 of them */
 #define PATIENCE_NS	2000000000ull
 #define STALE_NS	60000000000ull

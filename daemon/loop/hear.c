@@ -16,6 +16,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: they bound the work of a tick. */
 #define DRAIN_MOST	65536	/* accesses a tick */
 #define FORGET_NS	1000000000ull	/* between two times, each of which is made durable */
 #define LARGE_BLOCKS	1024	/* to look into more takes longer than to remember them */
@@ -58,7 +59,7 @@ static void hear_block(struct engine *e, const struct port_access *a, uint64_t b
 	book_used(&e->book, block);
 	if (a->op != PORT_READ)
 		return;
-	repay_read(&e->repay, block, a->always ? slow_sampling(e) : 1);
+	repay_read(&e->repay, block, a->always ? slow_sampling(e) : 1, e->c.tuning.governor.regret_epochs);
 	if (where == PORT_UNKNOWN)
 		where = book_where(&e->book, e->port, block);
 	if (where == PORT_SLOW)

@@ -12,6 +12,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: memory, and how long is waited for deaths that may never be heard of. */
 #define MOST_BLOCKS	(1u << 20)	/* of all outputs, or of an input: 12 MiB of memory each */
 #define PASSED_NS	600000000000ull	/* inputs that are not dead by then, or by twice that, count again */
 #define SETTLE_BLOCKS	1024u		/* heirs that are worth a run of their own in RALT's files */

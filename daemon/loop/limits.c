@@ -10,6 +10,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: how the sense measures, in powers of two and a tick at a time.  What is too slow is brake.tolerance. */
 #define PEDAL_TICKS	16	/* a tier with fewer requests than enough to judge by is not judged */
 #define BUCKET_SPREAD	1.5	/* a mean of powers of two may be so far off against another */
 #define TIMED_NS	10000000000ull	/* the sense tells times as long as it has done so this lately */

@@ -10,6 +10,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: they bound the work of a tick.  Which regions are packed is loose.*. */
 #define LOOKS	256u	/* regions a tick ... */
 #define EXACT_LOOKS	16u	/* ... and block by block */
 

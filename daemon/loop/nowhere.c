@@ -18,6 +18,7 @@
 
 #include "loop/engine.h"
 
+/* No tunables: they bound the work of a tick, and of rounds that accesses which are lost all the time would begin. */
 #define SKIPS		4096u	/* full regions, a tick */
 #define EMPTY_LOOKS	16u	/* at regions that seem to hold nothing */
 #define LOOKS		8u	/* into others: each reads RALT's runs, and may read a page of the map */

@@ -11,11 +11,10 @@
 #include "decide/warmest.h"
 #include "loop/engine.h"
 
-#define GAIN_WEIGHT	0.1	/* of one result or sample in what is known of a codec */
+/* No tunables: pauses before what found no room is tried again, and the size of a header. */
 #define COMPLAIN_NS	60000000000ull	/* between messages about failed orders */
 #define NO_ROOM_NS	1000000000ull	/* after an order that found none, before the next */
 #define HEIRS_WAIT_NS	200000000ull	/* the same for heirs, which soon may be no use */
-#define TRY_AGAIN	64	/* see orders_codec() */
 #define PACK_SLACK	8	/* blocks of an order: header of its pack and index, padding */
 
 /* Of ordinary data, until results say more. */
@@ -188,17 +187,18 @@ static void settle(struct engine *e, const struct plan *p, const struct terrace_
 /* ---- giving ------------------------------------------------------------------------ */
 
 /*
- * Where no samples come, once in TRY_AGAIN decisions a codec is used as if nothing were known, or one that was found
+ * Where no samples come, once in codec.try_again decisions a codec is used as if nothing were known, or one that was found
  * useless once would never get another chance.
  */
 struct codec_choice orders_codec(const struct engine *e, double coldness, const struct codec_sample *gain)
 {
 	struct codec_choice none = { .codec = CODEC_NONE, .cluster = 1 };
+	uint32_t again = e->c.tuning.codec.try_again;
 
 	if (e->state.tier[e->down].kind != TERRACE_KIND_SHELVES)
 		return none;
 	if (!gain)
-		gain = e->decisions % TRY_AGAIN || e->decisions - e->gain_learnt < TRY_AGAIN ? &e->gain : &first_gain;
+		gain = e->decisions % again || e->decisions - e->gain_learnt < again ? &e->gain : &first_gain;
 	return codec_choose(&e->c.tuning.codec, coldness, gain);
 }
 
@@ -402,7 +402,7 @@ int orders_send(struct engine *e)
 /* What the volume holds shows in samples as well: the first count for as much as there are of them, later ones less. */
 void orders_learn_gain(struct engine *e, const struct codec_sample *s)
 {
-	double weight = e->gain_samples < 1 / GAIN_WEIGHT ? 1.0 / ++e->gain_samples : GAIN_WEIGHT;
+	double later = e->c.tuning.codec.gain_weight, weight = e->gain_samples < 1 / later ? 1.0 / ++e->gain_samples : later;
 
 	e->gain.lz4 += weight * (s->lz4 - e->gain.lz4);
 	e->gain.zstd_4 += weight * (s->zstd_4 - e->gain.zstd_4);
@@ -419,7 +419,7 @@ static void learn_gain(struct engine *e, const struct plan *p, const struct terr
 
 	if (p->mode != TERRACE_MOVE_APPEND || p->codec.codec == CODEC_NONE || lone || !r->down || !r->packed_bytes)
 		return;
-	*known += GAIN_WEIGHT * ((double)r->down * TERRACE_BLOCK_BYTES / (double)r->packed_bytes - *known);
+	*known += e->c.tuning.codec.gain_weight * ((double)r->down * TERRACE_BLOCK_BYTES / (double)r->packed_bytes - *known);
 }
 
 static void remember_moved(struct engine *e, const struct plan *p, const struct terrace_result *r)

@@ -19,12 +19,8 @@
 #include "decide/radix.h"
 #include "loop/engine.h"
 
-#define EPOCH_TURN	1024	/* regions whose heat is estimated a tick: a ms or two */
-#define EPOCH_ASKED	128	/* blocks of the promotion cache that are asked for a tick: all of it in three seconds */
-#define EPOCH_TURN_LRU	64	/* the same by a list, which is asked block by block */
-#define EPOCH_LOOKS	8u	/* regions that are looked into and raised from, a tick; half as many after a tick that found nothing */
-#define EPOCH_VAIN_NS	10000000000ull	/* before the next look where one has found nothing */
-#define LONELY_MOST	7u	/* batches in which nobody looks for neighbours of a region's blocks, where there were none before */
+/* Of no policy, but of what a tick may take. */
+#define LIST_TURN	16	/* so much longer a list takes to estimate a region: it is asked block by block */
 
 struct batch {
 	uint64_t block[ENGINE_CACHE];
@@ -79,6 +75,7 @@ static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, st
 {
 	struct engine_lonely *lonely = &e->lonely[mix64(p->region) % ENGINE_LONELY];
 	double share = e->c.tuning.flush.neighbours;
+	uint32_t most = e->c.tuning.flush.lonely_batches;
 	struct warmth_region warm;
 	uint32_t more;
 
@@ -99,7 +96,7 @@ static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, st
 			upmask_set(&warm.hot, i);
 	more = upmask_neighbours(&p->up, &warm.hot, &p->fast, &p->slow, share, (uint32_t)(room - p->goes_up));
 	p->goes_up += more;
-	lonely->vain = more ? 0 : lonely->vain < LONELY_MOST ? lonely->vain + 1 : LONELY_MOST;
+	lonely->vain = more ? 0 : lonely->vain < most ? lonely->vain + 1 : most;
 }
 
 /* Plans the raise of blocks [@from, result) of @b, which are of one region. */
@@ -329,7 +326,7 @@ static double missing(struct engine *e, uint64_t region)
 
 /* The best ones, best first, each region once. */
 struct candidates {
-	struct candidate best[EPOCH_LOOKS];
+	struct candidate best[EPOCH_LOOKS_MOST];
 	uint32_t nr, most;
 };
 
@@ -358,7 +355,7 @@ static void add_candidate(const struct engine *e, struct candidates *c, uint64_t
 /* Of the regions whose turn it is in this tick: however large the volume, each has its turn. */
 static void estimate_some(struct engine *e, struct candidates *c)
 {
-	uint64_t turn = e->warmth.kind == HEAT_LRU ? EPOCH_TURN_LRU : EPOCH_TURN;
+	uint64_t turn = e->c.tuning.epoch.turn_regions / (e->warmth.kind == HEAT_LRU ? LIST_TURN : 1);
 
 	if (turn > e->book.regions)
 		turn = e->book.regions;
@@ -374,8 +371,8 @@ static void estimate_some(struct engine *e, struct candidates *c)
  */
 static void ask_cache(struct engine *e, struct candidates *c)
 {
-	static uint64_t region[EPOCH_ASKED];
-	uint32_t turn = e->cache.count < EPOCH_ASKED ? e->cache.count : EPOCH_ASKED, nr = 0;
+	static uint64_t region[EPOCH_ASKED_MOST];
+	uint32_t most = (uint32_t)e->c.tuning.epoch.asked_blocks, turn = e->cache.count < most ? e->cache.count : most, nr = 0;
 
 	for (uint32_t i = 0; i < turn; i++) {
 		uint64_t block = e->cache.entries[e->epoch_entry++ % e->cache.count].block;
@@ -396,7 +393,7 @@ static void found_nothing(struct engine *e, uint64_t region)
 	uint32_t at = vain_of(region);
 
 	e->epoch_vain[at].region = region + 1;
-	e->epoch_vain[at].until_ns = e->now_ns + EPOCH_VAIN_NS;
+	e->epoch_vain[at].until_ns = e->now_ns + (uint64_t)(e->c.tuning.epoch.vain_seconds * 1e9);
 }
 
 /* False: no more can be ordered now. */
@@ -443,7 +440,9 @@ static bool raise_region(struct engine *e, uint64_t region)
 /* Estimates smear what is hot over its neighbours: looks that find nothing become fewer, and go elsewhere. */
 static uint32_t looks(const struct engine *e)
 {
-	return EPOCH_LOOKS >> (e->epoch_vain_ticks < 3 ? e->epoch_vain_ticks : 3);
+	uint32_t most = (uint32_t)e->c.tuning.epoch.looks >> (e->epoch_vain_ticks < 3 ? e->epoch_vain_ticks : 3);
+
+	return most ? most : 1;
 }
 
 void promote_epoch(struct engine *e)

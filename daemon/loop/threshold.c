@@ -10,8 +10,6 @@
  */
 #include "loop/engine.h"
 
-#define EVIDENCE	10	/* an epoch with less than 1 read in so many operations says nothing */
-
 void threshold_init(struct engine *e)
 {
 	e->climbs = e->warmth.kind == HEAT_CLOCK && e->senses &&
@@ -33,7 +31,7 @@ void threshold_step(struct engine *e)
 	double reads = (double)(e->state.reads - e->climb_reads);
 	double fast = (double)(e->state.fast_reads - e->climb_fast_reads);
 
-	if (e->climbs && reads * EVIDENCE >= (double)e->c.tuning.governor.epoch_ops)
+	if (e->climbs && reads >= e->c.tuning.climb.read_share * (double)e->c.tuning.governor.epoch_ops)
 		e->c.tuning.mapper.pinning_threshold =
 			climb_step(&e->climb, &e->c.tuning.climb, score(e, reads, fast));
 	e->climb_reads = e->state.reads;

@@ -203,7 +203,7 @@ void whatif_work(struct whatif *w, const struct shards *ghost, uint64_t accesses
 		uint64_t fast = (uint64_t)((double)w->c.fast_blocks * o->times);
 		bool skewed = admit_skewed(t, accesses, mapped, shards_hit_rate(ghost, fast), fast);
 
-		admit_watch_room(&o->filled, t->fill, o->miniature.fast_used, o->miniature.fast_blocks);
+		admit_watch_room(&o->filled, t, t->fill, o->miniature.fast_used, o->miniature.fast_blocks);
 		o->miniature.up = !skewed ? MINIATURE_NOTHING :
 				  admit_first_sight(t, &o->filled, accesses, mapped, shards_reuse(ghost)) ? MINIATURE_ALL :
 				  MINIATURE_HOT;

@@ -372,7 +372,7 @@ static void flush_cache(struct policy *p)
 
 static void slow_read(struct policy *p, uint64_t block)
 {
-	admit_watch_room(&p->filled, p->admit_t.fill, p->v->fast_used, p->v->fast_total);
+	admit_watch_room(&p->filled, &p->admit_t, p->admit_t.fill, p->v->fast_used, p->v->fast_total);
 	if (p->c.first_sight &&
 	    admit_first_sight(&p->admit_t, &p->filled, (uint64_t)p->shards.access.all, p->v->blocks, shards_reuse(&p->shards))) {
 		p->first_sight_promotions += raise_up(p, block, true);

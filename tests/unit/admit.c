@@ -29,13 +29,19 @@ static void a_hotspot_shows_after_half_a_pass(void **state)
 	assert_false(admit_first_sight(&t, &empty, 25000, 0, 0.5));
 }
 
-static bool filled_at(struct admit_room *r, double fill, uint64_t used, uint64_t blocks)
+static bool filled_below(struct admit_room *r, double emptied, double fill, uint64_t used, uint64_t blocks)
 {
 	struct admit_tunables t;
 
 	tunable_defaults(&admit_tunable_table, &t);
-	admit_watch_room(r, fill, used, blocks);
+	t.emptied = emptied;
+	admit_watch_room(r, &t, fill, used, blocks);
 	return admit_first_sight(&t, r, 25000, 1000000, 0.194);
+}
+
+static bool filled_at(struct admit_room *r, double fill, uint64_t used, uint64_t blocks)
+{
+	return filled_below(r, 0.25, fill, used, blocks);
 }
 
 /* Up to nine tenths; then no more, though room is made, until next to nothing is left or the tier has grown. */
@@ -55,6 +61,18 @@ static void only_what_was_never_full_is_filled(void **state)
 	assert_false(filled_at(&r, 0.9, 80000, 90000));	/* it shrinks */
 	assert_false(filled_at(&r, 0.9, 90000, 100000));
 	assert_true(filled_at(&r, 0.9, 90000, 100001));
+}
+
+/* ... or until it is half empty. */
+static void what_counts_as_emptied_changes_the_outcome(void **state)
+{
+	struct admit_room r = { 0 };
+
+	(void)state;
+	assert_false(filled_below(&r, 0.5, 0.9, 90000, 100000));
+	assert_false(filled_below(&r, 0.5, 0.9, 45000, 100000));
+	assert_false(filled_below(&r, 0.25, 0.9, 44999, 100000));
+	assert_true(filled_below(&r, 0.5, 0.9, 44999, 100000));
 }
 
 /* 10 % fast: 20 % of hits are twice a uniform load's. 50 % fast: 25 % of misses are half of one's. */
@@ -163,6 +181,7 @@ int main(void)
 		cmocka_unit_test(uniform_reuse_by_formula),
 		cmocka_unit_test(a_hotspot_shows_after_half_a_pass),
 		cmocka_unit_test(only_what_was_never_full_is_filled),
+		cmocka_unit_test(what_counts_as_emptied_changes_the_outcome),
 		cmocka_unit_test(skew_shows_in_hits_or_in_misses),
 		cmocka_unit_test(a_uniform_load_is_known_after_two_passes),
 		cmocka_unit_test(a_uniform_load_is_known_by_the_hits_it_would_have),

@@ -179,6 +179,15 @@ static void governor_tunables_change_the_outcome(void **state)
 	governor_judge(&g, &t, &e);
 	assert_int_equal(g.down.reason, GOVERNOR_REGRET);
 	assert_int_equal(g.down.rest, 3);
+	tunable_defaults(&governor_tunable_table, &t);
+	e = (struct governor_epoch){ .user_ns = 1e9, .overhead_ns = 5e9, .demoted = 1000 };
+	governor_init(&g);
+	governor_step(&g, &t, t.epoch_ops / 4);
+	assert_true(governor_lost(&g, &t, &e));
+	t.lost_after = 0.3;
+	assert_false(governor_lost(&g, &t, &e));
+	governor_step(&g, &t, t.epoch_ops / 10);
+	assert_true(governor_lost(&g, &t, &e));
 }
 
 static void counts_hits_and_regrets(void **state)
@@ -196,16 +205,16 @@ static void counts_hits_and_regrets(void **state)
 	repay_moved(&r, 5, REPAY_UP);
 	repay_moved(&r, 6, REPAY_DOWN);
 	for (int i = 0; i < 3; i++) {
-		repay_read(&r, 5, 1);
-		repay_read(&r, 6, 1);
-		repay_read(&r, 7, 1);
+		repay_read(&r, 5, 1, 8);
+		repay_read(&r, 6, 1, 8);
+		repay_read(&r, 7, 1, 8);
 	}
 	c = repay_take(&r);
 	assert_near(c.up, 1, 1e-6);
 	assert_near(c.up_hits, 3, 1e-6);
 	assert_near(c.down, 1, 1e-6);
 	assert_near(c.down_reads, 1, 1e-6);
-	repay_read(&r, 5, 1);	/* it still repays in the next epoch */
+	repay_read(&r, 5, 1, 8);	/* it still repays in the next epoch */
 	repay_moved(&r, 8, REPAY_DOWN);
 	c = repay_take(&r);
 	assert_near(c.up, 0, 0);
@@ -214,17 +223,17 @@ static void counts_hits_and_regrets(void **state)
 	repay_moved(&r, 9, REPAY_DOWN);
 	for (int i = 0; i < 6; i++)
 		repay_take(&r);
-	repay_read(&r, 9, 1);
+	repay_read(&r, 9, 1, 8);
 	c = repay_take(&r);
 	assert_near(c.down_reads, 1, 1e-6);
 	repay_moved(&r, 10, REPAY_DOWN);
 	repay_moved(&r, 11, REPAY_UP);
-	repay_read(&r, 10, 16);	/* one in sixteen is told of what lies below */
-	repay_read(&r, 11, 16);
+	repay_read(&r, 10, 16, 8);	/* one in sixteen is told of what lies below */
+	repay_read(&r, 11, 16, 8);
 	c = repay_take(&r);
 	assert_near(c.down_reads, 16, 1e-6);
 	assert_near(c.up_hits, 1, 1e-6);
-	repay_read(&r, 8, 1);	/* but this is no regret: it has been down there for long */
+	repay_read(&r, 8, 1, 8);	/* but this is no regret: it has been down there for long */
 	c = repay_take(&r);
 	assert_near(c.down_reads, 0, 0);
 	free(mem);
@@ -242,8 +251,8 @@ static void a_sample_is_scaled(void **state)
 	assert_int_equal(repay_init(&r, 65536, 1.0 / 16, mem, n), 0);
 	for (uint64_t b = 0; b < 100000; b++) {
 		repay_moved(&r, b, REPAY_UP);
-		repay_read(&r, b, 1);
-		repay_read(&r, b, 1);
+		repay_read(&r, b, 1, 8);
+		repay_read(&r, b, 1, 8);
 	}
 	c = repay_take(&r);
 	assert_near(c.up, 100000, 5000);

@@ -373,6 +373,37 @@ static void few_heirs_among_many_blocks_are_raised(void **state)
 	sim_remove(s);
 }
 
+/* Of a full fast tier, the share that is sent down at once while 4000 heirs wait. */
+static double room_made_for_heirs(double share)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	double room;
+
+	s->c.tuning.watermark.heirs_share = share;
+	for (uint64_t b = 0; s->v.fast_used < FAST; b++)
+		volume_write(&s->v, b / 128 * 1024 + b % 128);
+	sim_open(s);
+	s->e.governor.up = (struct governor_side){ .reason = GOVERNOR_UNPAID, .rest = 64 };	/* they go on waiting */
+	s->e.nr_heirs = 4000;
+	while (!s->e.under_way)
+		assert_int_equal(sim_tick(s), 0);
+	room = (double)s->e.leaving / FAST;
+	sim_remove(s);
+	return room;
+}
+
+static void room_for_heirs_is_a_share_of_the_fast_tier(void **state)
+{
+	double none = room_made_for_heirs(0), eighth = room_made_for_heirs(0.125), third = room_made_for_heirs(0.3);
+
+	(void)state;
+	print_message("room for none: %.3f, for an eighth %.3f, for three tenths %.3f\n", none, eighth, third);
+	/* to within an order: down to the low mark, and so much */
+	assert_near(none, 0.05, 0.02);
+	assert_near(eighth, 0.05 + 0.125, 0.02);
+	assert_near(third, 0.05 + 0.3, 0.02);
+}
+
 static void heirs_that_wait_in_vain_are_not_raised(void **state)
 {
 	enum { LIVE, DIE, COOL, WAYS };
@@ -625,6 +656,7 @@ int main(void)
 		cmocka_unit_test(written_anew_they_stay),
 		cmocka_unit_test(heirs_wait),
 		cmocka_unit_test(heirs_that_wait_in_vain_are_not_raised),
+		cmocka_unit_test(room_for_heirs_is_a_share_of_the_fast_tier),
 		cmocka_unit_test(few_heirs_among_many_blocks_are_raised),
 	};
 

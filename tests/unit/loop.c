@@ -515,6 +515,32 @@ static void room_is_made_where_all_is_hot(void **state)
 	sim_remove(s);
 }
 
+/* How many ticks in a row that find only hot blocks it takes, until some of them go down: @ticks. */
+static uint64_t pressed_after(uint32_t ticks)
+{
+	struct sim *s = low_marks();
+	uint64_t pressed;
+
+	s->c.tuning.watermark.vain_ticks = ticks;
+	sim_open(s);
+	for (int i = 0; i < 100000; i++) {
+		sim_access(s, prng_below(&s->prng, FAST / 2), i % 2);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+	quiet(s, 600);
+	pressed = s->e.stats.pressed;
+	sim_remove(s);
+	return pressed;
+}
+
+static void vain_ticks_change_the_outcome(void **state)
+{
+	(void)state;
+	assert_true(pressed_after(256) > 0);
+	assert_int_equal(pressed_after(100000), 0);
+}
+
 /* Told when it begins and when it ends, however often it is tried meanwhile. */
 static void a_rate_that_cannot_be_set_is_told_once(void **state)
 {
@@ -574,6 +600,7 @@ int main(void)
 		cmocka_unit_test(evaluation_orders_nothing),
 		cmocka_unit_test(every_source_and_rule_works),
 		cmocka_unit_test(room_is_made_where_all_is_hot),
+		cmocka_unit_test(vain_ticks_change_the_outcome),
 		cmocka_unit_test(filling_stays_below_the_marks),
 		cmocka_unit_test(a_rate_that_cannot_be_set_is_told_once),
 	};

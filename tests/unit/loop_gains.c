@@ -84,6 +84,46 @@ static void no_codec_is_tried_while_samples_come(void **state)
 	assert_true(tried >= 9 && tried <= 10);
 }
 
+/* Of a volume that begins to hold what does not shrink: after one sample more, and by results of appends. */
+static void the_weight_of_a_sample_changes_the_outcome(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		learn(3);
+	learn(1);
+	assert_known(2.8);
+	e.c.tuning.codec.gain_weight = 0.5;
+	learn(1);
+	assert_known(1.9);
+	/* the first count alike, so many as weigh as much */
+	e.gain_samples = 0;
+	learn(1);
+	learn(3);
+	assert_known(2);
+	learn(4);
+	assert_known(3);
+}
+
+/* Tried so often, where no samples come. */
+static void another_try_comes_when_it_is_said(void **state)
+{
+	static const uint32_t again[2] = { 64, 16 };
+
+	(void)state;
+	for (int often = 0; often < 2; often++) {
+		const struct codec_sample none = { 1, 1, 1 };
+		uint32_t tried = 0;
+
+		e.c.tuning.codec.try_again = again[often];
+		e.decisions = 0;
+		orders_learn_gain(&e, &none);
+		for (e.decisions = 0; e.decisions < 640; e.decisions++)
+			tried += orders_codec(&e, 0.5, NULL).codec == CODEC_LZ4;
+		assert_int_equal(tried, 640 / again[often] - 1);
+		new_engine(state);
+	}
+}
+
 /* One order waits for a sample. */
 static void one_waits(void)
 {
@@ -118,6 +158,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_first_samples_count_alike, new_engine),
 		cmocka_unit_test_setup(no_codec_is_tried_while_samples_come, new_engine),
+		cmocka_unit_test_setup(the_weight_of_a_sample_changes_the_outcome, new_engine),
+		cmocka_unit_test_setup(another_try_comes_when_it_is_said, new_engine),
 		cmocka_unit_test_setup(what_could_not_be_read_teaches_nothing, new_engine),
 	};
 

@@ -196,8 +196,8 @@ static void until_judged(struct sim *s)
 		uniform_load(s, 64, 0.5);
 }
 
-/* Of blocks that have gone down, those that a uniform load reads within an epoch. */
-static double regretted(uint32_t sample)
+/* Of blocks that went down @epochs ago, those that a uniform load reads within an epoch. */
+static double regretted(uint32_t sample, uint32_t epochs, uint32_t regret_epochs)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
 	double n;
@@ -206,6 +206,7 @@ static double regretted(uint32_t sample)
 	s->port.sampling = sample ? 1.0 / sample : 1;
 	s->port.slow_always = true;
 	s->c.tuning.governor.epoch_ops = 60000;
+	s->c.tuning.governor.regret_epochs = regret_epochs;
 	sim_open(s);
 	uniform_load(s, 300000, 0.5);
 	assert_true(s->e.rests);
@@ -214,6 +215,7 @@ static double regretted(uint32_t sample)
 	for (uint64_t b = 0; b < BLOCKS; b++)
 		if (s->v.place[b] == PLACE_PACKED)
 			repay_moved(&s->e.repay, b, REPAY_DOWN);
+	s->e.repay.epoch += epochs;
 	until_judged(s);
 	n = s->e.governor.last.regretted;
 	sim_remove(s);
@@ -223,12 +225,21 @@ static double regretted(uint32_t sample)
 /* One in sixteen slow reads is told then.  Twice is regretted once, so the sample says a little more. */
 static void regret_counts_reads_that_are_not_told(void **state)
 {
-	double each = regretted(0), sampled = regretted(16);
+	double each = regretted(0, 0, 8), sampled = regretted(16, 0, 8);
 
 	(void)state;
 	print_message("%.0f blocks were read again, by a sample of the reads %.0f\n", each, sampled);
 	assert_in_range((uint64_t)each, 15000, 25000);
 	assert_in_range((uint64_t)sampled, (uint64_t)each * 7 / 10, (uint64_t)each * 15 / 10);
+}
+
+/* Two epochs later they are regretted still, or not at all. */
+static void regret_ends_after_some_epochs(void **state)
+{
+	(void)state;
+	assert_true(regretted(0, 2, 8) > 15000);
+	assert_near(regretted(0, 2, 2), 0, 0);
+	assert_true(regretted(0, 2, 3) > 15000);
 }
 
 /* What only compactions read is not heard of: their load is not taken for uniform. */
@@ -259,6 +270,7 @@ int main(void)
 		cmocka_unit_test(a_uniform_load_is_known_before_an_lru_is_full),
 		cmocka_unit_test(a_uniform_load_needs_no_slow_read_told),
 		cmocka_unit_test(regret_counts_reads_that_are_not_told),
+		cmocka_unit_test(regret_ends_after_some_epochs),
 		cmocka_unit_test(reads_that_are_not_heard_are_no_uniform_load),
 	};
 
