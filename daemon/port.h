@@ -133,10 +133,21 @@ struct port_wear {
 	int error;		/* of the last attempt, 0 or -errno */
 };
 
+/* What a drive that compresses says of the room inside; see sense/room.h. */
+struct port_room {
+	uint64_t used, limit;	/* blocks of 4 KiB; a limit of 0: it does not say */
+	char why[160];		/* for people, that it does not */
+};
+
 /* Drives that are asked now and then, by a thread of its own: one that hangs holds nobody up. */
 struct health {
 	/* False: no drive that tells, or it has not answered yet. */
 	bool (*wear)(struct health *health, uint32_t tier, struct port_wear *out);
+	/*
+	 * What the tier's drive, the one with this number, has answered since the last call; asks it anew.  False: nothing.
+	 * No answer is given twice: the kernel part goes on counting from the last that it got.
+	 */
+	bool (*room)(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, struct port_room *out);
 	void (*close)(struct health *health);
 };
 

@@ -223,7 +223,7 @@ static int read_latency(struct counters *c, struct port_state *out, const uint64
 }
 
 /* Tiers of kind home are as full as their drives say. */
-static void report_physical(struct counters *c, const struct port_state *state)
+static void report_physical(struct counters *c, struct health *health, const struct port_state *state)
 {
 	struct timespec now;
 	bool any = false;
@@ -234,10 +234,10 @@ static void report_physical(struct counters *c, const struct port_state *state)
 	if (!any || now.tv_sec < c->next_physical)
 		return;
 	c->next_physical = now.tv_sec + PHYSICAL_S;
-	physical_report(c->major, c->minor, &c->heard);
+	physical_report(c->major, c->minor, health, &c->heard);
 }
 
-int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct port_state *out)
+int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct health *health, struct port_state *out)
 {
 	uint64_t reads = 0, writes[TERRACE_MAX_RESULT_TIERS] = { 0 }, blocks = 0, avoid = 0;
 	char line[64];
@@ -265,7 +265,7 @@ int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, str
 		err = read_latency(c, out, writes);
 	if (err)
 		return err;
-	report_physical(c, out);
+	report_physical(c, health, out);
 	cpu_time_read(&c->cpu);
 	out->cpu_idle = c->cpu.idle;
 	out->cpu_all = c->cpu.all;

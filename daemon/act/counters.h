@@ -39,8 +39,8 @@ struct counters {
 int counters_find(struct counters *c, const char *name);
 void counters_close(struct counters *c);
 
-/* Its state; -ENODEV: it has gone, or has another size than @of_blocks. */
-int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct port_state *out);
+/* Its state; -ENODEV: it has gone, or has another size than @of_blocks.  @health: of its drives, or NULL. */
+int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct health *health, struct port_state *out);
 
 /* One number; @name: relative to the volume's folder. */
 int counters_number(struct counters *c, const char *name, uint64_t *out);

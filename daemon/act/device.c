@@ -54,7 +54,7 @@ static int device_state(struct port *port, struct port_state *out)
 {
 	struct device *d = device_of(port);
 
-	return counters_read(&d->counters, d->hello.nr_tiers, d->hello.virtual_blocks, out);
+	return counters_read(&d->counters, d->hello.nr_tiers, d->hello.virtual_blocks, port->health, out);
 }
 
 static int device_shape(struct port *port, struct port_shape *out)

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How full drives that compress are inside, from their own report: NUSE of NCAP of an NVMe
- * namespace, the memory that a zram device uses of its limit.  Of a partition it is the whole
- * namespace's: what counts is whether the drive can take more.  A zram device without a limit, and
+ * How full drives that compress are inside, from their own report: what an NVMe namespace says
+ * (sense/room.h), the memory that a zram device uses of its limit.  A zram device without a limit, and
  * a drive that does not say, are left alone: the kernel part then takes them for never full, which
  * is logged once.
  */
 #include "act/physical.h"
 
-#include <endian.h>
-#include <errno.h>
 #include <libdevmapper.h>
-#include <libnvme.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "log.h"
-#include "nvme_disk.h"
 
 #define BLOCK_BYTES	4096u
-#define WHY_BYTES	160u
 
 /* ---- drives ---------------------------------------------------------------------------- */
 
-static bool zram_room(unsigned int major, unsigned int minor, struct physical_room *room)
+static bool zram_room(unsigned int major, unsigned int minor, struct port_room *room)
 {
 	unsigned long long used, limit;
 	char path[96];
@@ -39,57 +32,17 @@ static bool zram_room(unsigned int major, unsigned int minor, struct physical_ro
 		return false;
 	got = fscanf(f, "%*u %*u %llu %llu", &used, &limit) == 2 && limit;
 	fclose(f);
-	*room = (struct physical_room){ used / BLOCK_BYTES, got ? limit / BLOCK_BYTES : 0 };
+	*room = (struct port_room){ .used = used / BLOCK_BYTES, .limit = got ? limit / BLOCK_BYTES : 0 };
 	return got;
 }
 
-bool physical_decode(const struct nvme_id_ns *ns, struct physical_room *room)
+/* As its thread has it: the drive is not waited for here.  false: it has said nothing since. */
+static bool drive_room(struct health *health, int tier, unsigned int major, unsigned int minor, struct port_room *room)
 {
-	unsigned int lba_shift = ns->lbaf[ns->flbas & 0xf].ds;
-	uint64_t used = le64toh(ns->nuse), capacity = le64toh(ns->ncap);
-
-	if (lba_shift < 9 || lba_shift > 30 || !capacity || !used)
-		return false;
-	if (used >= capacity && !(ns->nsfeat & NVME_NS_FEAT_THIN))
-		return false;
-	*room = (struct physical_room){ (used << lba_shift) / BLOCK_BYTES, (capacity << lba_shift) / BLOCK_BYTES };
+	if (health)
+		return health->room(health, (uint32_t)tier, major, minor, room);
+	*room = (struct port_room){ .why = "there is no thread to ask it" };
 	return true;
-}
-
-/* 0; positive: a status of the drive; -errno */
-static int identify(unsigned int major, unsigned int minor, struct nvme_id_ns *ns)
-{
-	int fd = nvme_disk_open(major, minor);
-	int err = fd < 0 ? fd : 0;
-	__u32 nsid;
-
-	if (err)
-		return err;
-	err = nvme_get_nsid(fd, &nsid);
-	if (!err)
-		err = nvme_identify_ns(fd, nsid, ns);
-	if (err < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-static bool nvme_room(unsigned int major, unsigned int minor, struct physical_room *room, char why[WHY_BYTES])
-{
-	struct nvme_id_ns *ns = calloc(1, sizeof(*ns));
-	int err = ns ? identify(major, minor, ns) : -ENOMEM;
-	bool got = !err && physical_decode(ns, room);
-
-	if (err == -EOPNOTSUPP)
-		snprintf(why, WHY_BYTES, "neither an NVMe drive nor a zram device with a limit");
-	else if (err)
-		snprintf(why, WHY_BYTES, "it cannot be asked: %s", err < 0 ? strerror(-err) : nvme_status_to_string(err, false));
-	else if (!got)
-		snprintf(why, WHY_BYTES, "NUSE is %llu of NCAP %llu blocks, %s thin provisioning",
-			 (unsigned long long)le64toh(ns->nuse), (unsigned long long)le64toh(ns->ncap),
-			 ns->nsfeat & NVME_NS_FEAT_THIN ? "with" : "without");
-	free(ns);
-	return got;
 }
 
 /* ---- device-mapper ----------------------------------------------------------------------- */
@@ -113,7 +66,7 @@ static struct dm_task *task(int type, unsigned int major, unsigned int minor)
 	return task;
 }
 
-static bool tell(unsigned int major, unsigned int minor, int tier, const struct physical_room *room)
+static bool tell(unsigned int major, unsigned int minor, int tier, const struct port_room *room)
 {
 	struct dm_task *t = task(DM_DEVICE_TARGET_MSG, major, minor);
 	char text[96];
@@ -130,23 +83,25 @@ static bool tell(unsigned int major, unsigned int minor, int tier, const struct 
 struct volume {
 	const char *name;
 	unsigned int major, minor;
+	struct health *health;
 };
 
 static bool report_tier(const struct volume *v, int tier, const char *device, struct physical_heard *heard)
 {
-	struct physical_room room;
-	char why[WHY_BYTES];
+	struct port_room room;
 	unsigned int a, b;
 
 	if (sscanf(device, "%u:%u", &a, &b) != 2)
 		return false;
-	if (zram_room(a, b, &room) || nvme_room(a, b, &room, why)) {
+	if (!zram_room(a, b, &room) && !drive_room(v->health, tier, a, b, &room))
+		return false;
+	if (room.limit) {
 		heard->spoke |= 1u << tier;
 		return tell(v->major, v->minor, tier, &room);
 	}
 	if (!((heard->spoke | heard->silent) >> tier & 1))
 		log_line(LOG_LEVEL_NOTICE, v->name, "tier %d: its drive does not say how full it is inside (%s): taken for never full",
-			 tier, why);
+			 tier, room.why);
 	heard->silent |= 1u << tier;
 	return false;
 }
@@ -171,9 +126,9 @@ static int report_table(const struct volume *v, char *words, struct physical_hea
 	return sent;
 }
 
-int physical_report(unsigned int major, unsigned int minor, struct physical_heard *heard)
+int physical_report(unsigned int major, unsigned int minor, struct health *health, struct physical_heard *heard)
 {
-	struct volume v = { "", major, minor };
+	struct volume v = { "", major, minor, health };
 	struct dm_task *t = task(DM_DEVICE_TABLE, major, minor);
 	char *type = NULL, *words = NULL;
 	uint64_t start, length;
