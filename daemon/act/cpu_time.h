@@ -7,12 +7,17 @@
 
 struct cpu_time {
 	uint64_t idle, all;	/* ticks since the start, of all CPUs; 0: not known */
+	uint64_t seen;		/* the same, when it was told last ... */
+	uint32_t same;		/* ... and looks since that have told nothing else */
 	uint64_t next_ns;	/* looked at from then on */
 };
 
+#define CPU_TIME_SAME	8u	/* looks after which what they told before says nothing of now */
+
 /* Of the text of /proc/stat. What low priorities took is idle: they make way. */
 void cpu_time_parse(struct cpu_time *c, const char *text);
-/* Keeps what it has where nothing can be read. */
+/* The same, of one look after the other: counts that stand still, or cannot be read, are soon not known any more. */
+void cpu_time_hear(struct cpu_time *c, const char *text);
 void cpu_time_read(struct cpu_time *c);
 
 #endif

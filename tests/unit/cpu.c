@@ -192,6 +192,14 @@ static void counts_that_say_nothing_hold_nothing(void **state)
 	/* The same again is no look. */
 	assert_false(cpu_look(&c, &t, c.idle, c.all));
 	assert_true(c.full);
+	/* Not known any more, and then again. */
+	assert_true(cpu_look(&c, &t, 0, 0));
+	assert_false(c.full);
+	assert_near(c.left_us, 0, 0);
+	cpu_judge(&c, &t, 1, 1);
+	assert_false(cpu_is_content(&c));
+	assert_false(cpu_look(&c, &t, 0, 0));
+	full(&c, &t);
 	/* iowait may run backwards, and a CPU that is switched off takes its counts along. */
 	cpu_look(&c, &t, c.idle - 1, c.all + 100);
 	assert_false(c.full);
@@ -252,6 +260,36 @@ static void the_kernels_figures(void **state)
 	assert_int_equal(c.all, 4671);
 }
 
+/* A container's /proc may stop counting, or /proc be gone: for some looks that may be by chance. */
+static void figures_that_stop_are_not_known_any_more(void **state)
+{
+	static const char stands[] = "cpu  100 20 30 4000 500 6 7 8 90 10\n", runs[] = "cpu  101 20 30 4000 500 6 7 8 90 10\n";
+	static const char *const silent[] = { stands, "" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct cpu_time c = { 0 };
+
+		cpu_time_hear(&c, silent[i]);
+		cpu_time_hear(&c, stands);
+		for (uint32_t n = c.same + 1; n < CPU_TIME_SAME; n++) {
+			cpu_time_hear(&c, silent[i]);
+			assert_int_equal(c.all, 4671);
+			assert_int_equal(c.idle, 4520);
+		}
+		for (int n = 0; n < 3; n++) {
+			cpu_time_hear(&c, silent[i]);
+			assert_int_equal(c.all, 0);
+			assert_int_equal(c.idle, 0);
+		}
+		cpu_time_hear(&c, stands);
+		assert_int_equal(c.all, 0);
+		cpu_time_hear(&c, runs);
+		assert_int_equal(c.all, 4672);
+		assert_int_equal(c.idle, 4520);
+	}
+}
+
 /* Not again at once; here they run. */
 static void they_are_read(void **state)
 {
@@ -281,6 +319,7 @@ int main(void)
 		cmocka_unit_test(counts_that_say_nothing_hold_nothing),
 		cmocka_unit_test(cpu_tunables_change_the_outcome),
 		cmocka_unit_test(the_kernels_figures),
+		cmocka_unit_test(figures_that_stop_are_not_known_any_more),
 		cmocka_unit_test(they_are_read),
 	};
 
