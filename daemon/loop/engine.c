@@ -316,28 +316,25 @@ void engine_close(struct engine *e)
 
 void engine_retune(struct engine *e, const struct engine_config *c)
 {
-	struct ralt_tunables ralt = e->c.tuning.ralt;
-	struct shards_tunables shards = e->c.tuning.shards;
-	struct miniature_tunables miniature = e->c.tuning.miniature;
-	struct tracker_tunables tracker = e->c.tuning.tracker;
+	const struct tuning before = e->c.tuning;
 	enum heat_kind heat = e->c.heat;
 	uint32_t cache = e->c.cache_blocks;
 
 	for (uint32_t t = 0; t < e->state.nr_tiers; t++)
 		if (e->c.endurance[t].drive_writes_per_day <= 0)
 			endurance_rested(&e->endurance[t], &c->endurance[t]);
-	if (memcmp(&e->c.tuning.epoch, &c->tuning.epoch, sizeof(c->tuning.epoch)))
+	if (memcmp(&before.epoch, &c->tuning.epoch, sizeof(c->tuning.epoch)))
 		epoch_init(&e->epoch, &c->tuning.epoch, e->shape.blocks);
 	e->c = *c;
 	/* What sized the memory and the files at the start. */
-	e->c.tuning.ralt = ralt;
-	e->c.tuning.shards = shards;
-	e->c.tuning.miniature = miniature;
-	e->c.tuning.tracker = tracker;
+	e->c.tuning.ralt = before.ralt;
+	e->c.tuning.shards = before.shards;
+	e->c.tuning.miniature = before.miniature;
+	e->c.tuning.tracker = before.tracker;
 	e->c.heat = heat;
 	e->c.cache_blocks = cache;
 	tails_limit(e->tails, (uint64_t)(e->c.pin_share * (double)e->fast_blocks));
-	threshold_init(e);
+	threshold_retune(e, &before);
 }
 
 /* ---- a tick -------------------------------------------------------------------------- */

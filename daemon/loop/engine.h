@@ -277,6 +277,7 @@ struct engine {
 	double boost;
 	struct climb climb;		/* of the pinning threshold */
 	bool climbs;
+	double climb_from;		/* as configured */
 	uint64_t climb_reads, climb_fast_reads;	/* when its epoch began */
 	double moved_ns;			/* by all moves, since then */
 	uint64_t loose_hand;		/* the next region to look at */
@@ -420,6 +421,8 @@ double limits_seek_ns(const struct engine *e, uint32_t tier);
 double limits_busy_ns(const struct engine *e, uint32_t tier, double bytes);
 
 void threshold_init(struct engine *e);
+/* What is configured has been read anew, and is in force; @before: what was. */
+void threshold_retune(struct engine *e, const struct tuning *before);
 /* At the end of an epoch of the governor. */
 void threshold_step(struct engine *e);
 

@@ -6,17 +6,30 @@
  *
  *	score = share of reads served fast - time the moves took / time all reads would take if slow
  *
- * The configured value is where it starts; one outside climb.min..max is left as it is.
+ * The configured value is where it starts; one outside climb.min..max is left as it is.  A reload that changes neither
+ * that value nor the climb leaves it where it is.
  */
 #include "loop/engine.h"
 
+#include <string.h>
+
 void threshold_init(struct engine *e)
 {
+	e->climb_from = e->c.tuning.mapper.pinning_threshold;
 	e->climbs = e->warmth.kind == HEAT_CLOCK && e->senses &&
 		    !climb_init(&e->climb, &e->c.tuning.climb, e->c.tuning.mapper.pinning_threshold);
 	e->climb_reads = e->state.reads;
 	e->climb_fast_reads = e->state.fast_reads;
 	e->moved_ns = 0;
+}
+
+void threshold_retune(struct engine *e, const struct tuning *before)
+{
+	if (e->climbs && e->c.tuning.mapper.pinning_threshold == e->climb_from &&
+	    !memcmp(&e->c.tuning.climb, &before->climb, sizeof(before->climb)))
+		e->c.tuning.mapper.pinning_threshold = before->mapper.pinning_threshold;
+	else
+		threshold_init(e);
 }
 
 static double score(const struct engine *e, double reads, double fast)

@@ -354,6 +354,50 @@ static void the_pinning_threshold_climbs(void **state)
 	assert_true(sum > fixed + 0.02);
 }
 
+/* A reload that changes nothing of the search, or not the start of it, does not throw away what it has found. */
+static void a_reload_keeps_the_threshold_that_was_found(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+	struct engine_config c;
+	struct climb found;
+
+	(void)state;
+	s->c.heat = HEAT_CLOCK;
+	s->c.tuning.mapper.pinning_threshold = 0.1;
+	s->c.tuning.governor.epoch_ops = 10000;
+	s->c.tuning.governor.min_moved = 1e9;
+	sim_open(s);
+	sim_hotspot(s, 100000, 4096, 0.9, 0.3);
+	c = s->c;
+	found = s->e.climb;
+	assert_true(found.value > 0.15);
+	assert_near(s->e.c.tuning.mapper.pinning_threshold, found.value, 0);
+	c.tuning.choose.candidates++;
+	for (int i = 0; i < 2; i++) {
+		engine_retune(&s->e, &c);
+		assert_near(s->e.c.tuning.mapper.pinning_threshold, found.value, 0);
+		assert_memory_equal(&s->e.climb, &found, sizeof(found));
+	}
+	/* Another search, another start: begun anew. */
+	c.tuning.climb.max = 0.8;
+	engine_retune(&s->e, &c);
+	assert_near(s->e.c.tuning.mapper.pinning_threshold, 0.1, 0);
+	assert_near(s->e.climb.value, 0.1, 0);
+	assert_near(s->e.climb.periods, 0, 0);
+	c.tuning.mapper.pinning_threshold = 0.3;
+	engine_retune(&s->e, &c);
+	assert_near(s->e.c.tuning.mapper.pinning_threshold, 0.3, 0);
+	assert_near(s->e.climb.value, 0.3, 0);
+	/* Where it is fixed no search goes on. */
+	c.tuning.mapper.pinning_threshold = 0.05;
+	for (int i = 0; i < 2; i++) {
+		engine_retune(&s->e, &c);
+		assert_false(s->e.climbs);
+		assert_near(s->e.c.tuning.mapper.pinning_threshold, 0.05, 0);
+	}
+	sim_remove(s);
+}
+
 /* From the same start: below the lowest value it is fixed, else it climbs and more is served fast. */
 static void climb_min_changes_the_outcome(void **state)
 {
@@ -389,6 +433,7 @@ int main(void)
 		cmocka_unit_test(vain_seconds_change_the_outcome),
 		cmocka_unit_test(each_tunable_of_epochs_changes_the_outcome),
 		cmocka_unit_test(the_pinning_threshold_climbs),
+		cmocka_unit_test(a_reload_keeps_the_threshold_that_was_found),
 		cmocka_unit_test(climb_min_changes_the_outcome),
 		cmocka_unit_test(climb_read_share_changes_the_outcome),
 	};
