@@ -29,13 +29,18 @@ void process_open_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);	/* refused: enough for a dozen volumes all the same */
 }
 
-void process_lock_memory(bool yes)
+void process_lock_memory(struct service *s)
 {
-	if (!yes)
+	if (s->locked == s->config.lock_memory)
+		return;
+	if (s->locked)
 		munlockall();
 	else if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		log_line(LOG_LEVEL_WARNING, NULL, "memory cannot be locked (%s): swap on a volume of ours could stall us",
 			 strerror(errno));
+	else
+		s->locked = true;
+	s->locked = s->locked && s->config.lock_memory;
 }
 
 void process_flush_io(void)

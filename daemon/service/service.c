@@ -62,11 +62,10 @@ static void reload(struct service *s)
 		log_line(LOG_LEVEL_ERROR, NULL, "%s: %s: the old configuration stays", s->config_path,
 			 strerror(-errors));
 	} else {
-		if (next->lock_memory != s->config.lock_memory)
-			process_lock_memory(next->lock_memory);
 		s->config = *next;
 		service_overrule(s, &s->config);
 		log_set_level(s->config.log_level);
+		process_lock_memory(s);
 		drivers_retune(s);
 		waits_tell(s);
 		log_line(LOG_LEVEL_NOTICE, NULL, "%s: read anew", s->config_path);
@@ -224,7 +223,7 @@ int service_run(struct service *s)
 		log_line(LOG_LEVEL_ERROR, NULL, "cannot start: %s", strerror(-err));
 		return 1;
 	}
-	process_lock_memory(s->config.lock_memory);
+	process_lock_memory(s);
 	process_flush_io();
 	process_open_files();
 	drivers_look(s);
@@ -237,6 +236,7 @@ int service_run(struct service *s)
 	drivers_stop(s);
 	socket_close(s);
 	log_line(LOG_LEVEL_NOTICE, NULL, "stopped");
+	json_object_put(s->waits_told);
 	free(s->driver);
 	return 0;
 }

@@ -69,6 +69,8 @@ struct client {
 struct service {
 	struct config config;		/* as read last */
 	struct kept kept;		/* as it was when we started */
+	bool locked;			/* memory is */
+	struct json_object *waits_told;	/* as waits_json() had it then; NULL: nothing was */
 	const char *config_path;
 	service_open_fn open;
 	service_sense_fn sense;
@@ -122,13 +124,15 @@ struct json_object *explain_json(struct service *s, const char *what);
 struct json_object *config_json(struct service *s);
 struct json_object *settings_json(const struct settings *c);
 
-/* One line for each key that waits for the next start. */
-void waits_tell(const struct service *s);
+/* One line for each key that waits for the next start, when it begins to, or with another value. */
+void waits_tell(struct service *s);
 /* These keys, of the daemon and of each volume that is driven: what is in force, and what is configured. */
 struct json_object *waits_json(const struct service *s);
+/* The same of what the kernel has refused; it is asked again with the next reload. */
+struct json_object *refused_json(const struct service *s);
 
-/* Or lets it go. */
-void process_lock_memory(bool yes);
+/* As configured, or lets it go; what was refused is tried again. */
+void process_lock_memory(struct service *s);
 void process_flush_io(void);
 void process_open_files(void);
 

@@ -501,5 +501,6 @@ struct json_object *config_json(struct service *s)
 		json_object_object_add(volumes, c->volume[i].name, settings_json(&c->volume[i].settings));
 	json_object_object_add(o, "volumes", volumes);
 	json_object_object_add(o, "waits_for_next_start", waits_json(s));
+	json_object_object_add(o, "refused", refused_json(s));
 	return o;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys that wait for the next start: a reload has read them, and something else is in force.
+ * Keys that wait for the next start: a reload has read them, and something else is in force.  And those that the kernel
+ * has refused.
  *
  * No list says which these are. What the daemon and its loops work with is shown as the configuration is (status.c), and
  * where the two differ a key waits: so none is forgotten that somebody makes fixed later on.
@@ -95,34 +96,72 @@ static void value_text(struct json_object *value, char *text, size_t bytes)
 		snprintf(text, bytes, "%s", json_object_get_string(value));
 }
 
-static void tell(const char *volume, struct json_object *waits)
+/* Nothing of what was told @before. */
+static void tell(const char *volume, struct json_object *waits, struct json_object *before)
 {
 	json_object_object_foreach(waits, key, both) {
 		char now[300], next[300];
 
+		if (json_object_equal(both, json_object_object_get(before, key)))
+			continue;
 		value_text(json_object_object_get(both, "in_force"), now, sizeof(now));
 		value_text(json_object_object_get(both, "configured"), next, sizeof(next));
 		log_line(LOG_LEVEL_NOTICE, volume, "%s = %s takes effect with the next start: until then it is %s", key, next, now);
 	}
-	json_object_put(waits);
 }
 
-void waits_tell(const struct service *s)
+void waits_tell(struct service *s)
 {
-	tell(NULL, waits_of_daemon(s));
+	struct json_object *waits = waits_json(s), *before = s->waits_told;
+	struct json_object *volumes_before = json_object_object_get(before, "volumes");
+
+	tell(NULL, json_object_object_get(waits, "daemon"), json_object_object_get(before, "daemon"));
+	json_object_object_foreach(json_object_object_get(waits, "volumes"), name, of_volume)
+		tell(name, of_volume, json_object_object_get(volumes_before, name));
+	json_object_put(before);
+	s->waits_told = waits;
+}
+
+/* @of_daemon, and of each volume that is driven. */
+static struct json_object *of_all(const struct service *s, struct json_object *of_daemon,
+				  struct json_object *(*of_volume)(const struct service *s, const struct driver *d))
+{
+	struct json_object *o = json_object_new_object(), *volumes = json_object_new_object();
+
+	json_object_object_add(o, "daemon", of_daemon);
 	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
 		if (s->driver[i].port)
-			tell(s->driver[i].name, waits_of_volume(s, &s->driver[i]));
+			json_object_object_add(volumes, s->driver[i].name, of_volume(s, &s->driver[i]));
+	json_object_object_add(o, "volumes", volumes);
+	return o;
 }
 
 struct json_object *waits_json(const struct service *s)
 {
-	struct json_object *o = json_object_new_object(), *volumes = json_object_new_object();
+	return of_all(s, waits_of_daemon(s), waits_of_volume);
+}
 
-	json_object_object_add(o, "daemon", waits_of_daemon(s));
-	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++)
-		if (s->driver[i].port)
-			json_object_object_add(volumes, s->driver[i].name, waits_of_volume(s, &s->driver[i]));
-	json_object_object_add(o, "volumes", volumes);
+static struct json_object *refused_of_volume(const struct service *s, const struct driver *d)
+{
+	const struct settings *configured = config_of(&s->config, d->name);
+	struct settings now;
+
+	if (!configured)
+		return json_object_new_object();
+	now = *configured;
+	now.files = d->follow;
+	return differences(settings_json(&now), settings_json(configured));
+}
+
+static struct json_object *locked_json(bool locked)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "lock_memory", json_object_new_boolean(locked));
 	return o;
+}
+
+struct json_object *refused_json(const struct service *s)
+{
+	return of_all(s, differences(locked_json(s->locked), locked_json(s->config.lock_memory)), refused_of_volume);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* SIGHUP, of a volume that is driven: what a changed configuration does at once. */
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include "sim_lib.h"
 
@@ -105,6 +107,25 @@ int log_level_of(const char *name)
 	return LOG_LEVEL_NOTICE;
 }
 
+/* Whether memory may be locked, how often that was tried, and whether it is. */
+static bool may_lock, is_locked;
+static int locks;
+
+int mlockall(int flags)
+{
+	(void)flags;
+	locks++;
+	is_locked = may_lock;
+	errno = ENOMEM;
+	return may_lock ? 0 : -1;
+}
+
+int munlockall(void)
+{
+	is_locked = false;
+	return 0;
+}
+
 static struct sim *sim;
 static struct service service;
 static struct driver *d;
@@ -115,7 +136,8 @@ static int setup(void **state)
 	struct engine_config c;
 
 	(void)state;
-	opened = retuned = left = refuses = 0;
+	opened = retuned = left = refuses = locks = 0;
+	is_locked = false;
 	sim = sim_create(BLOCKS, BLOCKS / 8);
 	memset(&service, 0, sizeof(service));
 	config_defaults(&service.config);
@@ -144,6 +166,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	engine_close(&d->engine);
+	json_object_put(service.waits_told);
 	free(service.driver);
 	close(service.epoll);
 	close(wakes);
@@ -198,6 +221,57 @@ static void files_that_cannot_be_followed_are_tried_again(void **state)
 	assert_int_equal(opened, 2);
 }
 
+static const char *shown_as(struct json_object *config, const char *why, bool daemon, const char *key);
+
+/* What the kernel refuses is not shown as if it were so; nor does it wait for the next start. */
+static void refused_files_are_shown_as_refused(void **state)
+{
+	struct json_object *config;
+
+	(void)state;
+	service.config.policy.files = true;
+	for (refuses = 1; refuses >= 0; refuses--) {
+		drivers_retune(&service);
+		config = config_json(&service);
+		if (refuses)
+			assert_string_equal(shown_as(config, "refused", false, "files"), "false");
+		else
+			assert_null(shown_as(config, "refused", false, "files"));
+		assert_null(shown_as(config, "waits_for_next_start", false, "files"));
+		json_object_put(config);
+	}
+}
+
+/* The limit may have been raised meanwhile. */
+static void refused_memory_is_tried_again(void **state)
+{
+	struct json_object *config;
+
+	(void)state;
+	may_lock = false;
+	for (int i = 1; i <= 2; i++) {
+		process_lock_memory(&service);
+		assert_int_equal(locks, i);
+		assert_false(is_locked);
+		config = config_json(&service);
+		assert_string_equal(shown_as(config, "refused", true, "lock_memory"), "false");
+		json_object_put(config);
+	}
+	may_lock = true;
+	for (int i = 0; i < 2; i++) {
+		process_lock_memory(&service);
+		assert_int_equal(locks, 3);
+		assert_true(is_locked);
+	}
+	config = config_json(&service);
+	assert_null(shown_as(config, "refused", true, "lock_memory"));
+	json_object_put(config);
+	service.config.lock_memory = false;
+	process_lock_memory(&service);
+	assert_false(is_locked);
+	assert_int_equal(locks, 3);
+}
+
 static uint32_t lines(const char *text)
 {
 	uint32_t n = 0;
@@ -207,15 +281,20 @@ static uint32_t lines(const char *text)
 	return n;
 }
 
-/* What --show-config says of a key that waits: what is in force, or NULL. */
-static const char *shown(struct json_object *config, const char *key)
+/* What --show-config says of a key that is not in force, by @why, of the volume or the daemon: what is, or NULL. */
+static const char *shown_as(struct json_object *config, const char *why, bool daemon, const char *key)
 {
 	struct json_object *o = NULL;
 
-	assert_true(json_object_object_get_ex(config, "waits_for_next_start", &o));
-	assert_true(json_object_object_get_ex(o, "volumes", &o));
-	assert_true(json_object_object_get_ex(o, "vol", &o));
+	assert_true(json_object_object_get_ex(config, why, &o));
+	assert_true(json_object_object_get_ex(o, daemon ? "daemon" : "volumes", &o));
+	assert_true(daemon || json_object_object_get_ex(o, "vol", &o));
 	return json_object_object_get_ex(o, key, &o) && json_object_object_get_ex(o, "in_force", &o) ? json_object_get_string(o) : NULL;
+}
+
+static const char *shown(struct json_object *config, const char *key)
+{
+	return shown_as(config, "waits_for_next_start", false, key);
 }
 
 /* As SIGHUP has it. */
@@ -256,6 +335,18 @@ static void what_waits_for_the_next_start_is_said_once_a_key(void **state)
 	assert_int_equal(lines("vol: ralt.fanout = 12 " WAITS ": until then it is 10\n"), 1);
 	assert_int_equal(lines("vol: tracker.tracked_share = 0.125 " WAITS ": until then it is 0.2\n"), 1);
 	assert_int_equal(lines(WAITS), 7);
+	/* that they wait is news once; what else begins to, or is another value, is told */
+	p->heat_sample = 9;
+	p->fill = 0.125;
+	p->tuning.ralt.fanout = 13;
+	p->tuning.ralt.young_runs = 5;
+	reload();
+	assert_int_equal(lines("vol: heat_sample = 9 " WAITS ": until then it is 16\n"), 1);
+	assert_int_equal(lines("vol: ralt.fanout = 13 " WAITS ": until then it is 10\n"), 1);
+	assert_int_equal(lines("vol: ralt.young_runs = 5 " WAITS), 1);
+	assert_int_equal(lines(WAITS), 3);
+	reload();
+	assert_int_equal(lines(WAITS), 0);
 	config = config_json(&service);
 	assert_string_equal(shown(config, "heat"), "ralt");
 	assert_string_equal(shown(config, "cache_blocks"), "1024");
@@ -269,6 +360,11 @@ static void what_waits_for_the_next_start_is_said_once_a_key(void **state)
 	config = config_json(&service);
 	assert_null(shown(config, "heat"));
 	json_object_put(config);
+	/* and again: that is news */
+	p->heat = HEAT_CLOCK;
+	reload();
+	assert_int_equal(lines("vol: heat = clock " WAITS ": until then it is ralt\n"), 1);
+	assert_int_equal(lines(WAITS), 1);
 }
 
 static const struct tunable_table *const fixed[] = {
@@ -323,6 +419,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(files_are_followed_from_a_reload_on_and_left_by_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_that_cannot_be_followed_are_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_files_are_shown_as_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_memory_is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_waits_for_the_next_start_is_said_once_a_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_tunable_is_in_force_or_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemons_own_keys_wait_as_well, setup, teardown),

@@ -41,6 +41,7 @@ static bool shows(const char *text, struct json_object **out)
 	fclose(f);
 	strcpy(service.kept.state_directory, service.config.state_directory);
 	strcpy(service.kept.socket, service.config.socket);
+	service.locked = service.config.lock_memory;
 	*out = errors ? NULL : config_json(&service);
 	return !errors;
 }
