@@ -18,10 +18,11 @@ bool room_decode(const struct nvme_id_ns *ns, struct port_room *out)
 {
 	unsigned int lba_shift = ns->lbaf[ns->flbas & 0xf].ds;
 	uint64_t used = le64toh(ns->nuse), capacity = le64toh(ns->ncap);
+	bool thin = ns->nsfeat & NVME_NS_FEAT_THIN;
 
-	if (lba_shift < 9 || lba_shift > 30 || !capacity || !used)
+	if (lba_shift < 9 || lba_shift > 30 || !capacity)
 		return false;
-	if (used >= capacity && !(ns->nsfeat & NVME_NS_FEAT_THIN))
+	if (!thin && (!used || used >= capacity))
 		return false;
 	*out = (struct port_room){
 		.used = (used << lba_shift) / BLOCK_BYTES, .limit = (capacity << lba_shift) / BLOCK_BYTES,

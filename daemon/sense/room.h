@@ -14,8 +14,8 @@ struct nvme_id_ns;
 
 /*
  * What a namespace says of itself.  false: nothing.  A drive without thin provisioning may report NUSE
- * equal to NCAP at all times, whatever it holds: taken for full, it would be emptied for ever.  One that
- * does count, and has come to its end, has said 90 % before, which the kernel part remembers.
+ * equal to NCAP at all times, whatever it holds: taken for full, it would be emptied for ever; nor is 0 a
+ * report of it.  One that does count, and has come to its end, has said 90 % before, which the kernel part remembers.
  */
 bool room_decode(const struct nvme_id_ns *ns, struct port_room *out);
 

@@ -68,6 +68,21 @@ static void what_makes_no_sense_is_no_report(void **state)
 	assert_false(room_decode(&ns, &room));
 	ns = namespace_of(0, 0, 12);
 	assert_false(room_decode(&ns, &room));
+	ns.nsfeat = NVME_NS_FEAT_THIN;
+	assert_false(room_decode(&ns, &room));
+}
+
+/* Thinly provisioned it counts: nothing is what it holds, as it does before the first block goes there. */
+static void an_empty_thin_namespace_says_so(void **state)
+{
+	struct nvme_id_ns ns = namespace_of(0, 1600, 12);
+	struct port_room room = { .used = 1 };
+
+	(void)state;
+	ns.nsfeat = NVME_NS_FEAT_THIN;
+	assert_true(room_decode(&ns, &room));
+	assert_int_equal(room.used, 0);
+	assert_int_equal(room.limit, 1600);
 }
 
 /* ---- what is sent on ------------------------------------------------------------------- */
@@ -220,6 +235,7 @@ int main(void)
 		cmocka_unit_test(blocks_are_counted_in_4_kib),
 		cmocka_unit_test(always_full_without_thin_provisioning_is_no_report),
 		cmocka_unit_test(what_makes_no_sense_is_no_report),
+		cmocka_unit_test(an_empty_thin_namespace_says_so),
 		cmocka_unit_test(what_the_thread_has_heard_is_sent_on),
 		cmocka_unit_test(a_silent_drive_is_told_once),
 	};
