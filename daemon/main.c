@@ -172,8 +172,10 @@ static int load(struct config *c, const char *path, bool given)
 
 /* ---- asking a running daemon ----------------------------------------------------------- */
 
-static int ask(const char *path, const char *request)
+/* By the file as it is now, which a running daemon may be behind. */
+static int ask(const struct service *s, const char *request)
 {
+	const char *path = s->config.socket;
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char answer[4096];
@@ -182,7 +184,8 @@ static int ask(const char *path, const char *request)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    dprintf(fd, "%s\n", request) < 0) {
-		fprintf(stderr, "terraced: %s: %s: is the daemon running?\n", path, strerror(errno));
+		fprintf(stderr, "terraced: %s: %s: is the daemon running? Asked where %s has its socket: changed, that waits for the daemon's next start\n",
+			path, strerror(errno), s->config_path);
 		return 1;
 	}
 	while ((n = read(fd, answer, sizeof(answer))) > 0)
@@ -271,7 +274,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (o.request[0])
-		return ask(service.config.socket, o.request);
+		return ask(&service, o.request);
 	service.verbose = o.verbose;
 	service.evaluate = o.evaluate;
 	service_overrule(&service, &service.config);

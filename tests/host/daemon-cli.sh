@@ -104,6 +104,12 @@ until_ "read anew" grep -q "read anew" "$log"
 sed -i 's,/state$,/elsewhere,' "$conf"
 kill -HUP $pid
 until_ "the key that waits is told" grep -q "state_directory = $run/elsewhere takes effect with the next start: until then it is $run/state$" "$log"
+# a changed socket waits as well, but who asks reads the file
+sed -i 's,/socket$,/other,' "$conf"
+kill -HUP $pid
+until_ "the socket that waits is told" grep -q "socket = $run/other takes effect with the next start: until then it is $run/socket$" "$log"
+expect 1 "terraced: $run/other: No such file or directory: is the daemon running[?] Asked where $conf has its socket: changed, that waits for the daemon's next start" "$daemon" --config "$conf" --status
+sed -i 's,/other$,/socket,' "$conf"
 echo "nonsense = 1" >> "$conf"
 kill -HUP $pid
 until_ "refused" grep -q "terraced.conf:7: nonsense = 1" "$log"
