@@ -207,6 +207,40 @@ static void files_are_followed_from_a_reload_on_and_left_by_one(void **state)
 	assert_int_equal(left, 1);
 }
 
+/* Each volume by its own section, else by [policy]: one is followed, the other is not, and they change places. */
+static void each_volume_has_files_of_its_own(void **state)
+{
+	struct config *c = &service.config;
+	struct sim *two = sim_create(BLOCKS, BLOCKS / 8);
+	struct driver *other = &service.driver[1];
+	struct engine_config ec;
+
+	(void)state;
+	strcpy(other->name, "other");
+	strcpy(other->directory, two->dir);
+	other->port = &two->port;
+	driver_config(&service, other->name, other->directory, &c->policy, &ec);
+	ec.log_ctx = other;
+	assert_int_equal(engine_open(&other->engine, &ec, other->port, two->now_ns), 0);
+	c->nr_volumes = 1;
+	strcpy(c->volume[0].name, "other");
+	c->volume[0].settings = c->policy;
+	for (int i = 0; i < 4; i++) {
+		c->policy.files = i % 2;
+		c->volume[0].settings.files = !c->policy.files;
+		drivers_retune(&service);
+		assert_int_equal(d->follow != NULL, i % 2);
+		assert_int_equal(other->follow != NULL, !(i % 2));
+		assert_int_equal(opened, i + 1);
+		assert_int_equal(left, i);
+		assert_int_equal(retuned, 0);
+	}
+	engine_close(&other->engine);
+	other->port = NULL;
+	sim_open(two);
+	sim_remove(two);
+}
+
 /* The kernel that refuses is asked again by the next reload. */
 static void files_that_cannot_be_followed_are_tried_again(void **state)
 {
@@ -418,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(files_are_followed_from_a_reload_on_and_left_by_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_volume_has_files_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_that_cannot_be_followed_are_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_files_are_shown_as_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_memory_is_tried_again, setup, teardown),
