@@ -110,11 +110,13 @@ static int make_plan(struct add *a)
 
 	if (!tr_plan_add(&f->plan, &f->args, &a->super, &fault))
 		return CTL_OK;
-	if (fault.error == TR_PLAN_ORDER)
+	if (fault.error == TR_PLAN_ORDER) {
 		ctl_error("%s: a tier can be added behind the slowest only, and %s is faster than that (%s)",
 			  f->path[a->nr], class_name(fault.have), class_name(fault.need));
-	else
+		format_print_guess(f, a->nr);
+	} else {
 		format_print_fault(f, &fault);
+	}
 	return CTL_PROBLEM;
 }
 

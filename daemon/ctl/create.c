@@ -65,6 +65,7 @@ int format_propose_class(struct format *f, u32 nr)
 	}
 	tier->class = s.class;
 	tier->kind = s.kind;
+	f->guessed[nr] = true;
 	fprintf(stderr, "%s is taken for %s:%s: %s\n", f->path[nr], class_name(s.class), kind_name(s.kind), s.why);
 	return CTL_OK;
 }

@@ -22,6 +22,7 @@ struct format {
 	const char *path[FORMAT_MAX_DEVICES];
 	enum format_atomic atomic[FORMAT_MAX_DEVICES];
 	u32 align_blocks[FORMAT_MAX_DEVICES];	/* 0: ask the drive */
+	bool guessed[FORMAT_MAX_DEVICES];	/* its class: by format_propose_class() */
 	const char *meta_path;
 	bool force, dry_run, json;
 	bool create, yes;	/* terracectl create: NAME first, classes may be left out */
@@ -52,6 +53,8 @@ int format_parse(struct format *f, const struct ctl_command *cmd, int argc, char
 int format_open(struct format *f);
 int format_make_plan(struct format *f);
 
+/* That the class of tier @nr was not given, if so, and how to. */
+void format_print_guess(const struct format *f, u32 nr);
 void format_print_fault(const struct format *f, const struct tr_plan_fault *fault);
 void format_print_plan(const struct format *f);
 struct json_object *format_plan_json(const struct format *f);

@@ -29,6 +29,15 @@ static const char *device_text(const struct format *f, u32 nr)
 	return text;
 }
 
+void format_print_guess(const struct format *f, u32 nr)
+{
+	const u32 class = f->args.tier[nr].class;
+
+	if (f->guessed[nr])
+		ctl_error("that %s is of class %s is a guess: if it is wrong, write --tier CLASS=%s", f->path[nr],
+			  class_name(class), f->path[nr]);
+}
+
 void format_print_fault(const struct format *f, const struct tr_plan_fault *fault)
 {
 	const char *who = fault->device == TR_NO_DEVICE ? "" : device_text(f, fault->device);
@@ -42,6 +51,8 @@ void format_print_fault(const struct format *f, const struct tr_plan_fault *faul
 	case TR_PLAN_ORDER:
 		ctl_error("%s is faster than the tier before it (%s): name the tiers from fast to slow",
 			  who, class_name(need));
+		format_print_guess(f, fault->device - 1);
+		format_print_guess(f, fault->device);
 		break;
 	case TR_PLAN_NO_SLOTS:
 		ctl_error("no tier is of kind slots, so nothing could be overwritten in place: give one, like %s:slots=%s",

@@ -33,6 +33,12 @@ taken_for() {
 taken_for "nvme:slots: an NVMe drive" "nvme:slots: an NVMe drive"
 echo 1 > "/sys/block/${back##*/}/queue/rotational"
 taken_for "nvme:slots: an NVMe drive" "hdd:shelves: it rotates"
+# one of both guesses may be what is wrong; a class that was given is none
+expect_fail "tier 1 .nvme, $fast. is faster than the tier before it .hdd.: name the tiers from fast to slow" terracectl create vol --dry-run --tier "$back" --tier "$fast"
+expect_fail "that $back is of class hdd is a guess: if it is wrong, write --tier CLASS=$back" terracectl create vol --dry-run --tier "$back" --tier "$fast"
+expect_fail "that $fast is of class nvme is a guess: if it is wrong, write --tier CLASS=$fast" terracectl create vol --dry-run --tier "$back" --tier "$fast"
+said=$(terracectl create vol --dry-run --tier "hdd=$back" --tier "$fast" 2>&1) && die "a wrong order is taken"
+[[ $said != *"that $back is"* && $said == *"that $fast is"* ]] || die "a class that was given is called a guess: $said"
 echo 0 > "/sys/block/${back##*/}/queue/rotational"
 expect_fail "$zoned is a zoned drive, which takes writes only in the order of its zones" terracectl create vol --dry-run --tier "$fast" --tier "$zoned"
 expect_fail "$zoned is a zoned drive" terracectl format --name vol --tier "nvme:slots:atomic=$fast" --tier "hdd:shelves:atomic=$zoned"
