@@ -237,38 +237,43 @@ static struct ralt_heat heat_of(const struct ralt *r, const struct ralt_record *
 	};
 }
 
-static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t *next,
+/* *@next: where to go on; what @see has refused is seen again. */
+static int each_record(struct ralt *r, struct scan *s, bool hot_only, uint64_t most, uint64_t *next,
 		       ralt_see_fn see, void *ctx)
 {
 	struct ralt_record record;
-	int got;
+	int step, got = 0;
 
-	while ((got = merge_next(&s->merge, &record)) > 0) {
-		struct ralt_heat heat = heat_of(r, &record);
+	while ((step = merge_step(&s->merge, &record)) > 0) {
+		if (step == 1) {
+			struct ralt_heat heat = heat_of(r, &record);
 
-		*next = record.block + 1;
-		if (hot_only && !heat.hot)
-			continue;
-		got = see(ctx, &heat);
-		if (got)
-			return got;
+			*next = record.block;
+			if (!hot_only || heat.hot)
+				got = see(ctx, &heat);
+			if (got)
+				return got;
+			*next = record.block + 1;
+		}
+		if (s->merge.consumed >= most)
+			break;
 	}
-	return got;
+	if (step >= 0)
+		*next = merge_at(&s->merge);
+	return step < 0 ? step : 0;
 }
 
-int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
-	      ralt_see_fn see, void *ctx)
+static int scan(struct ralt *r, uint64_t *first, uint64_t end, bool hot_only, uint64_t most, ralt_see_fn see, void *ctx)
 {
-	uint64_t end = first + count < first ? UINT64_MAX : first + count;
 	struct scan *s = malloc(sizeof(*s));
 	int got;
 
 	if (!s)
 		return -ENOMEM;
 	do {
-		got = begin_scan(r, s, first, end);
+		got = begin_scan(r, s, *first, end);
 		if (!got)
-			got = each_record(r, s, hot_only, &first, see, ctx);
+			got = each_record(r, s, hot_only, most, first, see, ctx);
 		end_scan(s);
 		if (got != -EBADMSG)
 			break;
@@ -277,7 +282,22 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 		store_drop_run(r, s->merge.failed, got);
 	} while (r->run_count);
 	free(s);
+	if (*first > end)
+		*first = end;
 	return got == -EBADMSG ? 0 : got;
+}
+
+int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
+	      ralt_see_fn see, void *ctx)
+{
+	uint64_t end = first + count < first ? UINT64_MAX : first + count;
+
+	return scan(r, &first, end, hot_only, UINT64_MAX, see, ctx);
+}
+
+int ralt_scan_some(struct ralt *r, uint64_t *first, uint64_t end, uint64_t most, ralt_see_fn see, void *ctx)
+{
+	return scan(r, first, end, false, most, see, ctx);
 }
 
 void ralt_fill(struct ralt *r, double share)

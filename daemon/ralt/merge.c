@@ -35,7 +35,7 @@ int merge_begin(struct merge *m, const struct ralt_judge *judge, const struct fo
 	return 0;
 }
 
-static uint64_t smallest(const struct merge *m)
+uint64_t merge_at(const struct merge *m)
 {
 	uint64_t block = MERGE_ENDED;
 
@@ -70,7 +70,7 @@ static int fold(struct merge *m, uint64_t block, struct ralt_record *out, bool *
 
 int merge_step(struct merge *m, struct ralt_record *out)
 {
-	uint64_t block = smallest(m);
+	uint64_t block = merge_at(m);
 	bool found;
 	int err;
 

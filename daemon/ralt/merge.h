@@ -48,6 +48,9 @@ static inline void merge_forget_changed(struct merge *m)
 	m->cursor = 0;
 }
 
+/* The block that comes next; MERGE_ENDED. */
+uint64_t merge_at(const struct merge *m);
+
 /* One block: 1 and *@out; 2: all that was known of it is forgotten; 0 at the end; negative errno of merge->failed. */
 int merge_step(struct merge *m, struct ralt_record *out);
 

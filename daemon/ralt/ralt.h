@@ -151,6 +151,12 @@ int ralt_scan(struct ralt *r, uint64_t first, uint64_t count, bool hot_only,
 	      ralt_see_fn see, void *ctx);
 
 /*
+ * The same of [*@first, @end), but no more than about @most records are read, of which forgotten ranges may hold any number.
+ * *@first becomes where to go on: @end, when that was all, or the block for which @see returned nonzero.
+ */
+int ralt_scan_some(struct ralt *r, uint64_t *first, uint64_t end, uint64_t most, ralt_see_fn see, void *ctx);
+
+/*
  * From the next tuning on, also calls hot the blocks with the highest scores, up to @share of
  * the fast tier (0: only the hot set).  For loads that are skewed; costs filter memory.
  */

@@ -331,6 +331,53 @@ static void no_discard_rewrites_the_store(void **state)
 	bench_exit(&b);
 }
 
+struct stretch {
+	uint64_t seen, refuses;
+	uint64_t last;
+};
+
+static int see_stretch(void *ctx, const struct ralt_heat *h)
+{
+	struct stretch *s = ctx;
+
+	if (h->block == s->refuses)
+		return 7;
+	assert_true(!s->seen || h->block > s->last);
+	s->last = h->block;
+	s->seen++;
+	return 0;
+}
+
+/* Piece by piece a scan sees what it sees at once, and no piece is long, dead as its records may be. */
+static void a_scan_by_pieces_sees_everything_once(void **state)
+{
+	struct stretch at_once = { .refuses = UINT64_MAX }, s = at_once;
+	const uint64_t end = 60000, refuses = 20500;
+	uint64_t at = 0;
+	struct bench b;
+
+	(void)state;
+	fill_up(&b);
+	touch(&b, refuses);
+	assert_int_equal(ralt_forget(b.r, &(struct ralt_range){ 500, 20000 }, 1), 0);
+	assert_int_equal(ralt_scan(b.r, 0, end, false, see_stretch, &at_once), 0);
+	for (s.refuses = refuses; at < end;) {
+		uint64_t before = at;
+		int got = ralt_scan_some(b.r, &at, end, 100, see_stretch, &s);
+
+		assert_true(at - before <= 100);
+		assert_true(got == 0 || (got == 7 && at == refuses));
+		if (got)
+			s.refuses = UINT64_MAX;
+		else
+			assert_true(at > before);
+	}
+	assert_int_equal(at, end);
+	assert_int_equal(s.seen, at_once.seen);
+	assert_int_equal(s.seen, 40000);
+	bench_exit(&b);
+}
+
 /* While a merge of everything goes on, young runs wait: it is pushed on by steps, and done before they are too many. */
 static void no_access_waits_for_a_whole_merge(void **state)
 {
@@ -649,6 +696,7 @@ int main(void)
 		cmocka_unit_test(forgotten_ranges_are_cold_at_once_and_stay_so),
 		cmocka_unit_test(endless_discards_are_bounded),
 		cmocka_unit_test(no_discard_rewrites_the_store),
+		cmocka_unit_test(a_scan_by_pieces_sees_everything_once),
 		cmocka_unit_test(no_access_waits_for_a_whole_merge),
 		cmocka_unit_test(dead_records_are_work),
 		cmocka_unit_test(work_makes_room_for_discards),
