@@ -111,6 +111,7 @@ int book_tick(struct book *b, struct port *port)
 		if (b->hand >= b->regions) {
 			b->hand = 0;
 			b->complete = true;
+			b->turns++;
 		}
 	}
 	return 0;

@@ -41,6 +41,7 @@ struct book {
 	uint32_t lookups;	/* of exact masks, this tick */
 	bool aged;		/* the summaries tell ages */
 	bool complete;		/* went round once */
+	uint64_t turns;		/* ... and so often since the start */
 	struct book_mask *masks;
 };
 

@@ -220,9 +220,10 @@ struct engine {
 	uint32_t cold_looks;		/* left in this tick, into what is discarded */
 	uint64_t forgot_ns;		/* when that was last done */
 	struct {
-		bool going;		/* a round through all regions */
-		uint64_t next;		/* region */
+		bool going;		/* a round through all heat */
+		uint64_t next;		/* block */
 		uint64_t began_ns;
+		uint64_t again;		/* another follows when the book has gone round so often; 0: none */
 		uint64_t lost;		/* accesses, by the sense, when it began */
 	} nowhere;
 	uint64_t unsettled;		/* heirs since RALT's buffer was last written out for them */

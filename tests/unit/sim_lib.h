@@ -58,7 +58,10 @@ struct sim {
 	uint64_t top;		/* blocks of the first of two slots tiers, 0: there is one */
 	uint32_t to_full;	/* raises to it that found no room */
 	uint8_t *nowhere;	/* by block: holds nothing; NULL: all do */
+	bool uncounted;		/* ... which summaries do not know yet */
 	uint64_t unreadable;	/* this region's bitmaps are, or 0: none */
+	bool suspended;		/* no region's bitmaps are told now */
+	uint32_t regions_asked;	/* how often they were asked for */
 	bool deep;		/* what is raised lies on a further tier, of shelves as well */
 	bool home_full;		/* there is a home tier in between, with no room inside its drive */
 	const char *slow_class;
@@ -203,7 +206,7 @@ static bool sim_is_nowhere(const struct sim *s, uint64_t block)
 /* Those of a region go from its packs, and from its slots, in which the model leaves them. */
 static void sim_count_nowhere(const struct sim *s, uint64_t region, struct terrace_summary *out)
 {
-	for (uint64_t b = region * REGION_BLOCKS; s->nowhere && b < (region + 1) * REGION_BLOCKS; b++) {
+	for (uint64_t b = region * REGION_BLOCKS; s->nowhere && !s->uncounted && b < (region + 1) * REGION_BLOCKS; b++) {
 		if (!s->nowhere[b])
 			continue;
 		out->packed -= s->v.place[b] != PLACE_DIRTY;
@@ -256,6 +259,8 @@ static int sim_regions(struct port *port, uint64_t first, uint32_t nr, bool runs
 		memcpy(out[k].present, in.fast.bits, sizeof(out[k].present));
 		sim_loose(s, first + k, &out[k]);
 		out[k].copies = runs && first + k < 64 ? s->runs[first + k] : 0;
+		out[k].status = s->suspended ? (uint32_t)-EBUSY : 0;
+		s->regions_asked++;
 	}
 	return s->gone ? -ENODEV : (int)nr;
 }
