@@ -17,6 +17,8 @@ enum { BELOW, CLEAN, DIRTY };
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, miniature_tunables, samples, 8192, 64, 1 << 20,
 		"blocks of the miniatures that tell what other settings would hit, at most; their noise falls with the root"),
+	TUNABLE(TUNABLE_U32, miniature_tunables, counted, 262144, 64, 1 << 26,
+		"blocks whose uses are counted, at most, a byte each: how large a share of the volume's hot ones the miniatures have; below `samples`: none"),
 	TUNABLE(TUNABLE_DOUBLE, miniature_tunables, most_share, 0.004, 1e-9, 1.0,
 		"of a volume's blocks: smaller ones have no miniatures, which would take too much of a CPU there"),
 };
@@ -24,13 +26,23 @@ TUNABLE_TABLE(miniature_tunable_table, "miniature", rows);
 
 /* ---- which blocks ---------------------------------------------------------------------- */
 
-uint32_t miniature_shift(const struct miniature_tunables *t, uint64_t blocks)
+static uint32_t shift_to(uint64_t blocks, uint32_t most)
 {
 	uint32_t shift = 0;
 
-	while (blocks >> shift > t->samples)
+	while (blocks >> shift > most)
 		shift++;
 	return shift;
+}
+
+uint32_t miniature_shift(const struct miniature_tunables *t, uint64_t blocks)
+{
+	return shift_to(blocks, t->samples);
+}
+
+uint32_t miniature_counted_shift(const struct miniature_tunables *t, uint64_t blocks)
+{
+	return shift_to(blocks, t->counted);
 }
 
 bool miniature_worthwhile(const struct miniature_tunables *t, uint32_t shift)

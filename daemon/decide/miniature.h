@@ -26,7 +26,7 @@
 #include "decide/watermark.h"
 
 struct miniature_tunables {
-	uint32_t samples;
+	uint32_t samples, counted;
 	double most_share;
 };
 
@@ -36,6 +36,9 @@ extern const struct tunable_table miniature_tunable_table;
 
 /* The least number of times that a volume of @blocks has to be halved to fit. */
 uint32_t miniature_shift(const struct miniature_tunables *t, uint64_t blocks);
+
+/* The same, for the sample in which uses are only counted (headcount.h). */
+uint32_t miniature_counted_shift(const struct miniature_tunables *t, uint64_t blocks);
 
 /* So small a share of the accesses is heard that it costs next to nothing. */
 bool miniature_worthwhile(const struct miniature_tunables *t, uint32_t shift);

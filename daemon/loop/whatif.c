@@ -119,9 +119,20 @@ static void work(struct whatif *w, struct whatif_one *o, bool skewed)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
+static int open_heads(struct whatif *w)
+{
+	uint32_t wide = miniature_counted_shift(&w->tuning->miniature, w->c.blocks);
+	size_t n = headcount_bytes(w->c.blocks, wide, w->shift);
+
+	if (wide >= w->shift)
+		return 0;
+	w->counts = malloc(n);
+	return headcount_init(&w->heads, w->c.blocks, wide, w->shift, w->counts, n);
+}
+
 int whatif_open(struct whatif *w, const struct whatif_config *c, const struct tuning *tuning)
 {
-	int err = 0;
+	int err;
 
 	*w = (struct whatif){ .tuning = tuning, .c = *c, .prng = { c->seed } };
 	if (!c->blocks || !c->fast_blocks)
@@ -132,6 +143,7 @@ int whatif_open(struct whatif *w, const struct whatif_config *c, const struct tu
 	w->one = calloc(WHATIF_SETTINGS, sizeof(*w->one));
 	if (!w->one)
 		return -ENOMEM;
+	err = open_heads(w);
 	for (uint32_t i = 0; i < WHATIF_SETTINGS && !err; i++)
 		err = open_one(w, &w->one[i], &whatif_settings[i]);
 	if (err)
@@ -145,8 +157,23 @@ void whatif_close(struct whatif *w)
 		free(w->one[i].memory[0]);
 		free(w->one[i].memory[1]);
 	}
+	free(w->counts);
 	free(w->one);
+	w->counts = NULL;
 	w->one = NULL;
+}
+
+/* Room for as much heat as the volume's fast tier has room for. */
+static void resize(struct whatif *w)
+{
+	for (uint32_t i = 0; i < WHATIF_SETTINGS; i++) {
+		struct whatif_one *o = &w->one[i];
+		uint32_t fast = at_least_1(headcount_room(&w->heads, (double)w->c.fast_blocks * o->times));
+
+		o->miniature.fast_blocks = fast;
+		if (o->kind == HEAT_RALT)
+			ralt_small_resize(&o->ralt, fast);
+	}
 }
 
 /* So often that what is told is of lately, so rarely that it is no noise. */
@@ -164,13 +191,15 @@ void whatif_access(struct whatif *w, uint64_t block, bool write)
 	const struct miniature_rules rules = {
 		.rule = w->c.rule, .choose = &t->choose, .msc = &t->msc, .buckets = &t->buckets, .watermark = &t->watermark,
 	};
-	int64_t n;
+	uint64_t n = block >> w->shift, sampled;
 
 	if (!w->one)
 		return;
 	w->reads += !write;
-	n = miniature_number(block, w->shift);
-	if (n < 0)
+	sampled = miniature_block(n, w->shift);
+	if (w->counts && headcount_access(&w->heads, block, sampled))
+		resize(w);
+	if (block != sampled)
 		return;
 	for (uint32_t i = 0; i < WHATIF_SETTINGS; i++) {
 		struct whatif_one *o = &w->one[i];
@@ -186,6 +215,8 @@ void whatif_forget(struct whatif *w, uint64_t first, uint64_t count)
 {
 	uint64_t end = first + count;
 
+	if (w->counts)
+		headcount_forget(&w->heads, first, count);
 	for (uint64_t n = first >> w->shift; w->one && n < w->one->miniature.blocks && n << w->shift < end; n++) {
 		uint64_t block = miniature_block(n, w->shift);
 

@@ -14,6 +14,7 @@
 #define TERRACE_LOOP_WHATIF_H
 
 #include "decide/admit.h"
+#include "decide/headcount.h"
 #include "decide/miniature.h"
 #include "decide/shards.h"
 #include "ralt/small.h"
@@ -52,6 +53,8 @@ struct whatif {
 	uint32_t shift;
 	uint64_t heard;		/* accesses in the sample since they were last aged */
 	double reads;		/* of all blocks, aged */
+	struct headcount heads;
+	void *counts;		/* its memory; NULL: the sample is as wide */
 	struct whatif_one *one;	/* WHATIF_SETTINGS of them; NULL: no memory was to be had */
 };
 

@@ -34,6 +34,15 @@ int ralt_small_init(struct ralt_small *r, const struct ralt_tunables *t, uint64_
 	return 0;
 }
 
+void ralt_small_resize(struct ralt_small *r, uint64_t fast_blocks)
+{
+	uint64_t tick = r->sizes.tick_accesses, period = r->sizes.period_accesses;
+
+	ralt_sizes_of(&r->sizes, &r->tunables, fast_blocks);
+	r->sizes.tick_accesses = tick;
+	r->sizes.period_accesses = period;
+}
+
 /*
  * As often as the store does, which spares itself walks through its sample: between two of them the hot set outgrows its
  * limit, and on a small fast tier that is much.  A small volume has a large share of its blocks here: then rather less often.

@@ -33,6 +33,9 @@ size_t ralt_small_bytes(uint32_t blocks);
 int ralt_small_init(struct ralt_small *r, const struct ralt_tunables *t, uint64_t fast_blocks, uint32_t blocks,
 		    uint32_t shift, void *mem, size_t bytes);
 
+/* The limits of the hot set are those of such a fast tier from now on; time goes on as it did. */
+void ralt_small_resize(struct ralt_small *r, uint64_t fast_blocks);
+
 void ralt_small_touch(struct ralt_small *r, uint64_t block);
 void ralt_small_forget(struct ralt_small *r, uint64_t block);
 /* As ralt_fill(). */

@@ -5,10 +5,10 @@
  * One run with the settings as they are by default, which foretells; then one with each of the others, the same
  * accesses on the same simulated volume, whose hits in the last fifth are what was to be foretold.
  *
- * usage: whatif LOAD hashed|clustered [WRITES [ACCESSES [SAMPLES [HEAT]]]]	prints a line "SETTING foretold=RATE real=RATE" for each
+ * usage: whatif LOAD hashed|clustered [WRITES [ACCESSES [SAMPLES [HEAT [SEED]]]]]	prints a line "SETTING foretold=RATE real=RATE" for each
  *
  *	LOAD	zipf hotspot uniform (workload.h)	WRITES	share of the accesses
- *	HEAT	in use where is foretold: ralt clock lru
+ *	HEAT	in use where is foretold: ralt clock lru		SEED	another puts the load's blocks elsewhere, so the sample has others of them
  */
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ struct options {
 	const char *load;
 	bool hashed;
 	double writes;
-	uint64_t accesses;
+	uint64_t accesses, seed;
 	uint32_t samples;
 	enum heat_kind heat;
 };
@@ -48,7 +48,7 @@ static double run(const struct options *o, enum heat_kind heat, double pinning, 
 			reads = s->v.reads;
 			hits = s->v.fast_hits;
 		}
-		sim_access(s, workload_next(&w), prng_unit(&s->prng) < o->writes);
+		sim_access(s, (workload_next(&w) + o->seed * 7919) % BLOCKS, prng_unit(&s->prng) < o->writes);
 		if (i % 64 == 63 && sim_tick(s))
 			exit(1);
 	}
@@ -75,6 +75,8 @@ static bool parse(struct options *o, int argc, char **argv)
 		o->samples = (uint32_t)atoi(argv[5]);
 	while (argc > 6 && o->heat < HEAT_KINDS && strcmp(heat_kind_name(o->heat), argv[6]))
 		o->heat++;
+	if (argc > 7)
+		o->seed = strtoull(argv[7], NULL, 0);
 	return o->accesses >= 5 && o->heat < HEAT_KINDS;
 }
 
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
 	struct options o;
 
 	if (!parse(&o, argc, argv)) {
-		fprintf(stderr, "usage: whatif LOAD hashed|clustered [WRITES [ACCESSES [SAMPLES [HEAT]]]]\n");
+		fprintf(stderr, "usage: whatif LOAD hashed|clustered [WRITES [ACCESSES [SAMPLES [HEAT [SEED]]]]]\n");
 		return 2;
 	}
 	run(&o, o.heat, 0.7, FAST, foretold);

@@ -46,8 +46,12 @@ static void memory_is_bounded_whatever_the_volume(void **state)
 	assert_int_equal(miniature_shift(&t, 8193), 1);
 	assert_int_equal((1ull << 34) >> miniature_shift(&t, 1ull << 34), 8192);
 	assert_true(miniature_bytes(8192, miniature_shift(&t, 1ull << 34)) < 64 * 1024);
+	assert_int_equal(miniature_counted_shift(&t, 262144), 0);
+	assert_int_equal((1ull << 34) >> miniature_counted_shift(&t, 1ull << 34), 262144);
 	t.samples = 1024;
+	t.counted = 4096;
 	assert_int_equal(miniature_shift(&t, 16384), 4);
+	assert_int_equal(miniature_counted_shift(&t, 16384), 2);
 }
 
 static void small_volumes_have_none(void **state)
@@ -67,6 +71,14 @@ static void small_volumes_have_none(void **state)
 	t.miniature.most_share = 0.004;
 	c.blocks *= 2;
 	assert_int_equal(whatif_open(&w, &c, &t), 0);
+	assert_non_null(w.counts);
+	whatif_close(&w);
+	/* Nor is anything counted that would say less than the sample does. */
+	t.miniature.counted = 8192;
+	assert_int_equal(whatif_open(&w, &c, &t), 0);
+	assert_null(w.counts);
+	whatif_access(&w, 1, false);
+	whatif_forget(&w, 0, c.blocks);
 	whatif_close(&w);
 }
 
@@ -230,6 +242,15 @@ static void a_small_ralt_finds_the_hot(void **state)
 	for (uint32_t b = hot = 0; b < 2000; b++)
 		hot += ralt_small_is_hot(&r, b);
 	assert_in_range(hot, 300, 350);
+	/* A fast tier half as large: as many fewer, and its time is what it was. */
+	ralt_small_resize(&r, 200);
+	assert_int_equal(r.sizes.tick_accesses, 40);
+	assert_int_equal(r.sizes.period_accesses, 280);
+	for (int i = 0; i < 4000; i++)
+		ralt_small_touch(&r, prng_below(&p, 100) < 95 ? prng_below(&p, 100) : prng_below(&p, 2000));
+	for (uint32_t b = hot = 0; b < 2000; b++)
+		hot += ralt_small_is_hot(&r, b);
+	assert_in_range(hot, 150, 175);
 	ralt_small_quartiles(&r, quartiles);
 	assert_true(ralt_small_score(&r, 5) > quartiles[2] && quartiles[0] > 0);
 	ralt_small_forget(&r, 5);
@@ -374,6 +395,55 @@ static void other_settings_are_foretold_within_2_points(void **state)
 	}
 }
 
+/* All of 19 accesses in 20 to @hot blocks that lie anywhere from @first on. */
+static void edged(struct sim *s, uint64_t ops, uint64_t first)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		uint64_t n = prng_below(&s->prng, 20) ? prng_below(&s->prng, HOT) + first : prng_below(&s->prng, BLOCKS);
+
+		sim_access(s, n * 40503 % BLOCKS, false);
+		if (i % 64 == 63)
+			assert_int_equal(sim_tick(s), 0);
+	}
+}
+
+static uint32_t edged_in_sample(uint64_t first, uint32_t shift)
+{
+	uint32_t found = 0;
+
+	for (uint64_t n = first; n < first + HOT; n++)
+		found += miniature_number(n * 40503 % BLOCKS, shift) >= 0;
+	return found;
+}
+
+/* The sample has a tenth too many hot blocks; a fast tier half as large just fits them. */
+static void a_hot_set_that_just_fits_is_foretold_within_2_points(void **state)
+{
+	double rate[2], foretold = 0;
+	uint64_t first = 0;
+
+	(void)state;
+	while (edged_in_sample(first, 5) < HOT / 32 * 11 / 10)
+		first++;
+	for (int half = 0; half < 2; half++) {
+		struct sim *s = sim_create(BLOCKS, half ? FAST / 2 : FAST);
+		uint64_t reads, hits;
+
+		s->c.tuning.miniature.samples = BLOCKS / 32;
+		sim_open(s);
+		edged(s, 200000, first);
+		reads = s->v.reads;
+		hits = s->v.fast_hits;
+		edged(s, 100000, first);
+		rate[half] = (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
+		if (!half)
+			foretold = whatif_hit_rate(&s->e.whatif, number_of("fast_half"));
+		sim_remove(s);
+	}
+	print_message("fast_half: foretold %.3f, real %.3f\n", foretold, rate[1]);
+	assert_near(foretold, rate[1], 0.02);
+}
+
 static void discards_and_little_heard_foretell_nothing(void **state)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
@@ -388,8 +458,10 @@ static void discards_and_little_heard_foretell_nothing(void **state)
 	sim_hotspot(s, 60000, HOT, 0.95, 0);
 	assert_true(whatif_hit_rate(&s->e.whatif, ralt) > 0.5);
 	assert_true(s->e.whatif.one[ralt].miniature.fast_used > 0);
+	assert_true(s->e.whatif.heads.wide.used[0] < BLOCKS);
 	engine_forget(&s->e, 0, BLOCKS);
 	assert_int_equal(s->e.whatif.one[ralt].miniature.fast_used, 0);
+	assert_int_equal(s->e.whatif.heads.wide.used[0], BLOCKS);
 	sim_remove(s);
 }
 
@@ -406,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_small_ralt_finds_the_hot),
 		cmocka_unit_test(what_was_full_is_not_filled_at_first_sight),
 		cmocka_unit_test(other_settings_are_foretold_within_2_points),
+		cmocka_unit_test(a_hot_set_that_just_fits_is_foretold_within_2_points),
 		cmocka_unit_test(discards_and_little_heard_foretell_nothing),
 	};
 
