@@ -72,10 +72,10 @@ int choose_region(struct choice *out, enum choose_rule rule,
 		  uint64_t count, choose_view_fn view, void *ctx, struct prng *prng)
 {
 	/* Without any benefit to compare, HotRAP takes the oldest: score 0 must not win. */
-	struct choice oldest = { .score = 0 };
+	struct choice oldest = { .rule = CHOOSE_OLDEST };
 	int err;
 
-	*out = (struct choice){ .score = 0 };
+	*out = (struct choice){ .rule = rule };
 	if (!count)
 		return -ENOENT;
 	err = scan(out, &oldest, rule, t->candidates, msc, count, view, ctx, prng);

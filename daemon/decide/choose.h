@@ -44,6 +44,7 @@ struct choice {
 	struct region_view view;
 	struct msc msc;
 	double score;
+	enum choose_rule rule;	/* that the score is of */
 	uint32_t looked_at;	/* candidates scored, for `explain` */
 	uint32_t skipped;	/* of them without anything to demote */
 };

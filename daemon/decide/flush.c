@@ -14,14 +14,17 @@ static const struct tunable rows[] = {
 };
 TUNABLE_TABLE(flush_tunable_table, "flush", rows);
 
+double flush_enough(const struct flush_tunables *t, uint32_t batch_blocks)
+{
+	return t->hot_fraction * (batch_blocks < t->run_blocks ? batch_blocks : t->run_blocks);
+}
+
 enum flush_verdict flush_decide(const struct flush_tunables *t,
 				uint32_t batch_blocks, uint32_t hot_blocks)
 {
-	uint32_t run = batch_blocks < t->run_blocks ? batch_blocks : t->run_blocks;
-
 	if (!hot_blocks)
 		return FLUSH_NOTHING;
-	if ((double)hot_blocks >= t->hot_fraction * (double)run)
+	if (hot_blocks >= flush_enough(t, batch_blocks))
 		return FLUSH_PROMOTE;
 	return FLUSH_KEEP;
 }

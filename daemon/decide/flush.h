@@ -29,6 +29,9 @@ enum flush_verdict {
 	FLUSH_PROMOTE,		/* hot ones go up */
 };
 
+/* Hot blocks from which on a batch of so many goes up. */
+double flush_enough(const struct flush_tunables *t, uint32_t batch_blocks);
+
 /* @batch_blocks: size of the batch; a batch shorter than a run is judged by its own size. */
 enum flush_verdict flush_decide(const struct flush_tunables *t,
 				uint32_t batch_blocks, uint32_t hot_blocks);

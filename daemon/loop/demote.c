@@ -182,7 +182,7 @@ static int plan_of(struct engine *e, const struct choice *c, const struct codec_
 		.up = up.up, .spare = spare, .fast = in.fast, .slow = in.packed,
 		.goes_down = up.demoted, .goes_up = up.promoted, .retained = common(&up.up, &in.fast),
 		.score = c->score, .benefit = c->msc.benefit, .cost = c->msc.cost,
-		.looked_at = c->looked_at, .hot_too = e->presses,
+		.rule = c->rule, .looked_at = c->looked_at, .hot_too = e->presses,
 	};
 	estimate(e, c, sample, p);
 	return 0;

@@ -79,6 +79,20 @@ struct engine_config {
 	void *log_ctx;
 };
 
+/* What a move was decided by, for people; of one for room that is its score. */
+struct grounds {
+	uint32_t found;		/* hot blocks of the batch, or of the region below; heirs and tails that wait; loose blocks */
+	double enough;		/* hot blocks of a batch */
+	uint32_t again;		/* slow reads of what had been read before, where these decided; else 0 */
+	uint32_t neighbours;	/* that go up with it */
+	bool first_sight;	/* hot or not */
+	bool rest;		/* of a batch that was judged before */
+	double estimate;	/* of hot blocks below, before they were looked for */
+	uint64_t credit;	/* blocks that the epoch may raise */
+	uint32_t runs;		/* that loose blocks are scattered over; 0: they are packed to save room */
+	double gain;		/* what packing saves; 1: nothing */
+};
+
 /* A move that was decided on. */
 struct plan {
 	uint64_t region;
@@ -91,8 +105,10 @@ struct plan {
 	struct codec_choice codec;
 	double read_down, write_down, write_up;	/* bytes, estimated, of tier_down and tier_up */
 	double score, benefit, cost;
+	enum choose_rule rule;
 	uint32_t looked_at;
 	bool hot_too;		/* nothing else was found */
+	struct grounds grounds;
 };
 
 struct decision {
@@ -100,12 +116,14 @@ struct decision {
 	uint64_t at_ns;
 	uint64_t region;
 	enum why why;
+	enum choose_rule rule;
 	uint8_t mode;
 	uint8_t status;		/* TERRACE_RESULT_*, 0: under way */
 	bool hot_too;
 	int error;
 	uint32_t looked_at, goes_down, goes_up, retained;
 	double score, benefit, cost;
+	struct grounds grounds;
 	uint32_t down, up, dropped, raced;
 	uint64_t took_ns;
 };
@@ -470,6 +488,8 @@ const char *why_name(enum why why);
 int scrub_load(struct engine *e);
 void scrub_save(struct engine *e);
 void scrub_tick(struct engine *e);
+/* One line: what is scrubbed now, and why. */
+void scrub_text(const struct engine *e, char *line, size_t bytes);
 /* False: it is of no scrub. */
 bool scrub_ended(struct engine *e, const struct terrace_result *r);
 

@@ -37,21 +37,20 @@ static double mean_coldness(struct engine *e, uint64_t region, const struct upma
 /* What is known of a region's loose blocks. */
 struct loose {
 	struct upmask blocks;
-	uint32_t nr;
+	uint32_t nr, runs;
 	bool scattered;
 };
 
 static int look(struct engine *e, uint64_t region, struct loose *l)
 {
 	double block_ns = limits_busy_ns(e, e->down, TERRACE_BLOCK_BYTES);
-	uint32_t runs;
-	int err = book_loose(e->port, region, &l->blocks, &runs);
+	int err = book_loose(e->port, region, &l->blocks, &l->runs);
 
 	if (err)
 		return err;
 	l->nr = upmask_count(&l->blocks);
 	l->scattered = limits_idle(e) &&
-		       loose_scattered(&e->c.tuning.loose, l->nr, runs, limits_seek_ns(e, e->down), block_ns);
+		       loose_scattered(&e->c.tuning.loose, l->nr, l->runs, limits_seek_ns(e, e->down), block_ns);
 	return 0;
 }
 
@@ -75,6 +74,7 @@ static int plan_of(struct engine *e, uint64_t region, const struct codec_sample 
 	gain = sample && sample->lz4 > 1 ? sample->lz4 : e->gain.lz4;
 	if (p->codec.codec == CODEC_NONE)
 		gain = 1;
+	p->grounds = (struct grounds){ .found = l->nr, .runs = l->scattered ? l->runs : 0, .gain = gain > 1 ? gain : 1 };
 	p->read_down = ((double)s->packed_blocks + l->nr) * TERRACE_BLOCK_BYTES;
 	p->write_down = ((double)s->packed_blocks + l->nr / (gain > 1 ? gain : 1)) * TERRACE_BLOCK_BYTES;
 	return 0;

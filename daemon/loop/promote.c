@@ -26,6 +26,7 @@ struct batch {
 	uint64_t block[ENGINE_CACHE];
 	uint32_t nr;
 	bool first_sight;
+	struct grounds grounds;	/* but for what is of one region */
 };
 
 static void sort_blocks(uint64_t *block, uint32_t nr)
@@ -53,6 +54,7 @@ static void gather(struct engine *e, struct batch *b)
 			b->block[b->nr++] = block;
 	}
 	sort_blocks(b->block, b->nr);
+	b->grounds = (struct grounds){ .found = b->nr, .first_sight = b->first_sight };
 }
 
 static void keep(struct engine *e, const struct batch *b, uint32_t from)
@@ -96,6 +98,7 @@ static void add_neighbours(struct engine *e, bool first_sight, uint64_t room, st
 			upmask_set(&warm.hot, i);
 	more = upmask_neighbours(&p->up, &warm.hot, &p->fast, &p->slow, share, (uint32_t)(room - p->goes_up));
 	p->goes_up += more;
+	p->grounds.neighbours = more;
 	lonely->vain = more ? 0 : lonely->vain < most ? lonely->vain + 1 : most;
 }
 
@@ -106,7 +109,10 @@ static uint32_t plan_region(struct engine *e, const struct batch *b, uint32_t fr
 	uint64_t region = b->block[from] / REGION_BLOCKS, room = room_left(e);
 	uint32_t i;
 
-	*p = (struct plan){ .region = region, .why = why, .mode = TERRACE_MOVE_RAISE };
+	*p = (struct plan){
+		.region = region, .why = why, .mode = TERRACE_MOVE_RAISE,
+		.grounds = b->grounds,
+	};
 	*err = orders_busy(e, region) ? -EBUSY : book_masks(e->port, region, &p->fast, &p->slow);
 	for (i = from; i < b->nr && b->block[i] / REGION_BLOCKS == region; i++) {
 		uint32_t n = (uint32_t)(b->block[i] % REGION_BLOCKS);
@@ -165,6 +171,7 @@ static void go_on(struct engine *e)
 	uint32_t done;
 
 	gather(e, &b);
+	b.grounds.rest = true;
 	done = raise_batch(e, &b, WHY_FLUSH, NULL);
 	for (uint32_t i = 0; i < done; i++)
 		recency_forget(&e->cache, b.block[i]);
@@ -189,8 +196,11 @@ static void flush(struct engine *e)
 	gather(e, &b);
 	/* No more can be hot than the cache holds. */
 	verdict = flush_decide(&e->c.tuning.flush, e->cache.limit, b.nr);
-	if (verdict == FLUSH_KEEP && e->again >= enough(e))
+	b.grounds.enough = flush_enough(&e->c.tuning.flush, e->cache.limit);
+	if (verdict == FLUSH_KEEP && e->again >= enough(e)) {
 		verdict = FLUSH_PROMOTE;
+		b.grounds.again = e->again;
+	}
 	e->stats.flushes++;
 	e->stats.flushes_kept += verdict == FLUSH_KEEP;
 	e->stats.flushes_dropped += verdict == FLUSH_NOTHING;
@@ -287,7 +297,7 @@ void promote_heirs(struct engine *e)
 	drop_cold(e);
 	/* One order for a region: a second one would find it busy. */
 	sort_blocks(e->heir, e->nr_heirs);
-	b = (struct batch){ .nr = e->nr_heirs };
+	b = (struct batch){ .nr = e->nr_heirs, .grounds.found = e->nr_heirs };
 	memcpy(b.block, e->heir, e->nr_heirs * sizeof(b.block[0]));
 	left.nr = 0;
 	done = raise_batch(e, &b, WHY_HEIR, &left);
@@ -397,13 +407,13 @@ static void found_nothing(struct engine *e, uint64_t region)
 }
 
 /* False: no more can be ordered now. */
-static bool raise_region(struct engine *e, uint64_t region)
+static bool raise_region(struct engine *e, const struct candidate *c)
 {
 	static struct plan p;
 	struct upmask_input in = { 0 };
 	struct upmask_result up;
 	struct warmth_region warm;
-	uint64_t room = room_left(e), most = room < e->epoch_credit ? room : e->epoch_credit;
+	uint64_t region = c->region, room = room_left(e), most = room < e->epoch_credit ? room : e->epoch_credit;
 
 	if (orders_busy(e, region))
 		return true;
@@ -425,6 +435,7 @@ static bool raise_region(struct engine *e, uint64_t region)
 	p = (struct plan){
 		.region = region, .why = WHY_EPOCH, .mode = TERRACE_MOVE_RAISE, .up = up.up,
 		.fast = in.fast, .slow = in.packed, .goes_up = up.promoted,
+		.grounds = { .found = up.promoted + up.refused, .estimate = c->score, .credit = e->epoch_credit },
 	};
 	/* What is fast now may not be so when this is carried out: it was not asked for. */
 	for (uint32_t w = 0; w < UPMASK_WORDS; w++)
@@ -456,7 +467,7 @@ void promote_epoch(struct engine *e)
 	estimate_some(e, &c);
 	ask_cache(e, &c);
 	for (uint32_t i = 0; i < c.nr; i++)
-		if (!raise_region(e, c.best[i].region))
+		if (!raise_region(e, &c.best[i]))
 			break;
 	if (c.nr)
 		e->epoch_vain_ticks = e->stats.orders[WHY_EPOCH] > raised ? 0 : e->epoch_vain_ticks + 1;

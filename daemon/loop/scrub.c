@@ -176,6 +176,38 @@ static bool goes_on(struct engine *e)
 	return s->going;
 }
 
+void scrub_text(const struct engine *e, char *line, size_t bytes)
+{
+	const struct scrub *s = &e->scrub;
+	char what[64];
+
+	if (!e->c.scrub_days || e->c.evaluate) {
+		snprintf(line, bytes, "no scrubs: %s", e->c.evaluate ? "evaluation" : "scrub_days is 0");
+		return;
+	}
+	if (!s->going) {
+		snprintf(line, bytes, "no scrub: %.1f of %u days (scrub_days) since the last pass began, or the volume was first driven",
+			 s->began_s ? (double)(e->wall_s - s->began_s) / DAY_S : 0, e->c.scrub_days);
+		return;
+	}
+	if (s->tier)
+		snprintf(what, sizeof(what), "shelf %" PRIu64 " of tier %u", s->next, s->tier);
+	else
+		snprintf(what, sizeof(what), "region %" PRIu64, s->next);
+	snprintf(line, bytes, "scrub %s: pass %" PRIu64 ", one is due every %u days (scrub_days); %s", what, s->passes + 1,
+		 e->c.scrub_days, s->cookie ? "under way" : "next");
+}
+
+static void debug(struct engine *e)
+{
+	char line[400];
+
+	if (!e->c.debug)
+		return;
+	scrub_text(e, line, sizeof(line));
+	engine_log(e, ENGINE_DEBUG, "%s", line);
+}
+
 void scrub_tick(struct engine *e)
 {
 	struct scrub *s = &e->scrub;
@@ -190,8 +222,10 @@ void scrub_tick(struct engine *e)
 	if (got <= 0)
 		return;
 	/* Refused: there are too many under way; the same comes again. */
-	if (e->port->ops->submit(e->port, &move, 1) == 1)
+	if (e->port->ops->submit(e->port, &move, 1) == 1) {
 		s->cookie = move.cookie;
+		debug(e);
+	}
 	if (e->now_ns - s->saved_ns >= SAVE_NS)
 		scrub_save(e);
 }

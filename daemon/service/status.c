@@ -389,22 +389,26 @@ static struct json_object *block_json(struct driver *d, uint64_t block)
 struct json_object *explain_json(struct service *s, const char *what)
 {
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array(), *still = json_object_new_object();
-	struct json_object *whatif = json_object_new_object();
+	struct json_object *whatif = json_object_new_object(), *scrub = json_object_new_object();
 	const char *block = what ? strchr(what, ' ') : NULL;
 	size_t bytes = block ? (size_t)(block - what) : what ? strlen(what) : 0;
 
 	for (uint32_t i = 0; i < CONFIG_MAX_VOLUMES; i++) {
 		struct driver *d = &s->driver[i];
+		char line[400];
 
 		if (!d->port || (bytes && (strncmp(what, d->name, bytes) || d->name[bytes])))
 			continue;
 		explain_volume(d, list);
 		text(still, d->name, engine_still(&d->engine));
+		scrub_text(&d->engine, line, sizeof(line));
+		text(scrub, d->name, line);
 		json_object_object_add(whatif, d->name, whatif_json(&d->engine));
 		if (block && d->engine.senses)
 			json_object_object_add(o, "heat", block_json(d, strtoull(block + 1, NULL, 10)));
 	}
 	json_object_object_add(o, "nothing_moves_because", still);
+	json_object_object_add(o, "scrub", scrub);
 	json_object_object_add(o, "hit_rate_if", whatif);
 	json_object_object_add(o, "decisions", list);
 	return o;

@@ -52,6 +52,8 @@ static void outputs_inherit_heat(void **state)
 		assert_true(cold <= 20);
 		assert_true(up >= hot && s->e.stats.promoted_as_heirs >= 120);
 		assert_int_equal(s->e.stats.bequests, 1);
+		assert_true(sim_explained(s, WHY_HEIR, " heirs and tails that waited") > 0);
+		assert_int_equal(sim_explained(s, WHY_HEIR, "; of 0 heirs"), 0);
 		sim_remove(s);
 	}
 }

@@ -448,9 +448,13 @@ static void evaluation_orders_nothing(void **state)
 	sim_remove(s);
 }
 
-/* Every heat source and every rule drives the loop; each makes room. */
+/* Every heat source and every rule drives the loop; each makes room, and says what it has chosen by. */
 static void every_source_and_rule_works(void **state)
 {
+	static const char *const by[CHOOSE_RULES] = {
+		" = benefit ", " = benefit ", "; at random, ", ", oldest of ", " = cold / all of the region, ",
+	};
+
 	(void)state;
 	for (int heat = 0; heat < HEAT_KINDS; heat++)
 		for (int rule = 0; rule < CHOOSE_RULES; rule++) {
@@ -462,6 +466,10 @@ static void every_source_and_rule_works(void **state)
 			sim_hotspot(s, 16000, 512, 0.8, 0.5);
 			assert_true(s->v.fast_used < FAST / 4);
 			assert_true(s->e.stats.demoted > 100);
+			for (int r = 0; r < CHOOSE_RULES; r++)
+				if (strcmp(by[r], by[rule]) && !(rule == CHOOSE_HOTRAP && r == CHOOSE_OLDEST))
+					assert_int_equal(sim_explained(s, WHY_ROOM, by[r]), 0);
+			assert_true(sim_explained(s, WHY_ROOM, by[rule]) > 0);
 			sim_remove(s);
 		}
 }

@@ -85,6 +85,9 @@ static void epochs_find_the_hot_regions(void **state)
 
 		assert_true(found_in_an_epoch((enum heat_kind)heat, 40000, NULL, NULL, orders) > 0.8);
 		assert_true(orders[EPOCH_RUN] >= 16);
+		assert_true(sim_explained(s, WHY_EPOCH, " hot below, estimated ") > 0);
+		assert_int_equal(sim_explained(s, WHY_EPOCH, " 0 hot below") + sim_explained(s, WHY_EPOCH, "estimated 0;") +
+				 sim_explained(s, WHY_EPOCH, "may raise 0;"), 0);
 		assert_int_equal(orders[EPOCH_COOL], 0);
 	}
 }

@@ -20,6 +20,26 @@ static void hot_blocks_come_up(void **state)
 	sim_remove(s);
 }
 
+/* While there is room all goes up at first sight; without it a batch by its hot blocks, of which half a run is enough. */
+static void flushes_are_explained(void **state)
+{
+	(void)state;
+	for (int full = 0; full < 2; full++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		s->c.tuning.admit.fill = full ? 0 : 0.9;
+		s->c.tuning.flush.run_blocks = 512;
+		sim_open(s);
+		for (int i = 0; i < 400 && !s->e.stats.orders[WHY_FLUSH]; i++)
+			sim_hotspot(s, 1000, 4096, 0.95, 0);
+		assert_true(s->e.stats.orders[WHY_FLUSH] > 0);
+		assert_int_equal(sim_explained(s, WHY_FLUSH, " admitted at first sight, 256 are enough, ") > 0, !full);
+		assert_int_equal(sim_explained(s, WHY_FLUSH, " hot, 256 are enough, ") > 0, full);
+		assert_int_equal(sim_explained(s, WHY_FLUSH, "score"), 0);
+		sim_remove(s);
+	}
+}
+
 /* Of two fast tiers writes have filled the first: blocks come up to the second. */
 static void a_full_first_tier_does_not_end_promotions(void **state)
 {
@@ -86,6 +106,7 @@ static void a_few_hot_blocks_do_not_wait_for_more(void **state)
 	print_message("%u of 60 are up, %u of 4096 reads were slow\n", up, (uint32_t)(s->e.stats.slow_reads - slow));
 	assert_true(up >= 58);
 	assert_true(s->e.stats.slow_reads - slow < 200);
+	assert_true(sim_explained(s, WHY_FLUSH, ", fewer than 128, but read slowly again ") > 0);
 	sim_remove(s);
 }
 
@@ -232,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
+		cmocka_unit_test(flushes_are_explained),
 		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),
 		cmocka_unit_test(a_few_hot_blocks_do_not_wait_for_more),

@@ -21,19 +21,45 @@ static void ticks(struct sim *s, uint32_t n)
 		assert_int_equal(sim_tick(s), 0);
 }
 
+static uint32_t regions_told, shelves_told;
+
+static void count_orders(void *ctx, enum engine_level level, const char *line)
+{
+	sim_log(ctx, level, line);
+	regions_told += level == ENGINE_DEBUG && !strncmp(line, "scrub region ", 13);
+	shelves_told += level == ENGINE_DEBUG && !strncmp(line, "scrub shelf ", 12);
+}
+
+static bool explained(const struct sim *s, const char *text)
+{
+	char line[400];
+
+	scrub_text(&s->e, line, sizeof(line));
+	return strstr(line, text);
+}
+
 static void a_pass_comes_every_few_days(void **state)
 {
 	struct sim *s = create(7);
 
 	(void)state;
+	s->c.debug = true;
+	s->c.log = count_orders;
 	sim_open(s);
 	s->e.wall_s = 1000 * DAY;
 	ticks(s, 100);
 	s->e.wall_s += 7 * DAY - 1;
 	ticks(s, 100);
 	assert_int_equal(s->scrubs, 0);
+	assert_true(explained(s, "no scrub: 7.0 of 7 days"));
 	s->e.wall_s++;
-	ticks(s, 100);
+	ticks(s, 20);
+	assert_true(s->scrubs > 0 && s->scrubs < REGIONS);
+	assert_true(explained(s, ": pass 1, one is due every 7 days (scrub_days); under way"));
+	ticks(s, 80);
+	/* each order is in the log */
+	assert_int_equal(regions_told, REGIONS);
+	assert_int_equal(shelves_told, SHELVES);
 	assert_int_equal(s->scrubs, REGIONS);
 	assert_int_equal(s->table_scrubs, SHELVES);
 	assert_int_equal(s->most_scrubs, 1);

@@ -94,6 +94,8 @@ static void an_idle_volume_packs(void **state)
 	assert_int_equal(s->e.stats.packed_loose, 5 * 1000 - 200);
 	assert_int_equal(s->e.stats.loose_left, 5);
 	assert_int_equal(s->e.stats.orders[WHY_LOOSE], 5);
+	assert_int_equal(sim_explained(s, WHY_LOOSE, "; 1000 loose, gain "), 4);
+	assert_int_equal(sim_explained(s, WHY_LOOSE, "; 800 loose, gain "), 1);
 	assert_int_equal(s->e.stats.demoted, 0);
 	assert_int_equal(s->v.fast_used, fast);
 	/* As many again, written anew: they are looked into once more. */
@@ -164,6 +166,7 @@ static void a_disk_is_tidied_up(void **state)
 	assert_int_equal(s->loose[21], 0);
 	assert_int_equal(s->loose[23], 60);
 	assert_int_equal(s->e.stats.gathered, 2);
+	assert_int_equal(sim_explained(s, WHY_LOOSE, " loose, scattered over "), 2);
 	assert_int_equal(s->plain_odd, 2);
 	assert_int_equal(s->e.stats.loose_left, 4);
 	assert_int_equal(s->e.stats.orders[WHY_LOOSE], 7);

@@ -635,6 +635,19 @@ static inline double sim_hit_rate(struct sim *s, uint64_t ops, uint64_t hot)
 	return (double)(s->v.fast_hits - hits) / (double)(s->v.reads - reads);
 }
 
+/* Of the last decisions of that kind, those that are explained so. */
+static inline uint32_t sim_explained(const struct sim *s, enum why why, const char *text)
+{
+	char line[400];
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < ENGINE_DECISIONS && i < s->e.decisions; i++) {
+		explain_text(&s->e.decision[i], line, sizeof(line));
+		n += s->e.decision[i].why == why && strstr(line, text);
+	}
+	return n;
+}
+
 static inline void sim_remove(struct sim *s)
 {
 	char command[128];
