@@ -135,7 +135,7 @@ struct order {
 	struct plan plan;
 };
 
-/* A brake that hears what one tier takes to serve users: a sample, gathered until it is enough to judge by. */
+/* A brake that hears what one tier, or all of them, take to serve users: a sample, gathered until it is enough to judge by. */
 struct pedal {
 	struct brake brake;
 	uint64_t seen[TERRACE_HEAT_BUCKETS];	/* of the sense's counts */
@@ -285,7 +285,7 @@ struct engine {
 	struct endurance endurance[TERRACE_MAX_RESULT_TIERS];
 	bool told_worn[TERRACE_MAX_RESULT_TIERS];
 	uint32_t told_critical[TERRACE_MAX_RESULT_TIERS];
-	struct brake brake;		/* by the mean of the volume, where a sense tells no more than that */
+	struct pedal mean;		/* of the volume, where a sense tells no more than that */
 	struct pedal pedal[TERRACE_HEAT_TIERS][2];	/* of each tier's reads and writes */
 	uint64_t timed_ns;		/* when such were last told */
 	struct cpu cpu;

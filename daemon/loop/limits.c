@@ -51,7 +51,7 @@ static void limit_nets(struct engine *e)
 void limits_init(struct engine *e)
 {
 	limit_nets(e);
-	brake_init(&e->brake);
+	brake_init(&e->mean.brake);
 	for (uint32_t t = 0; t < TERRACE_HEAT_TIERS; t++)
 		for (int op = 0; op < 2; op++)
 			brake_init(&e->pedal[t][op].brake);
@@ -179,28 +179,37 @@ static void pay_endurance(struct engine *e, double seconds)
 	}
 }
 
-/* What the sense has counted since the last tick.  The middle of a bucket stands for all in it. */
-static uint64_t hear_times(struct pedal *p, const uint64_t *counts)
+/* What the sense has counted since the last tick, and @us it took.  The middle of a bucket stands for all in it. */
+static uint64_t hear_times(struct pedal *p, const uint64_t *counts, double *us)
 {
 	uint64_t ops = 0;
 
+	*us = 0;
 	for (uint32_t b = 0; b < TERRACE_HEAT_BUCKETS; b++) {
 		uint64_t more = counts[b] > p->seen[b] ? counts[b] - p->seen[b] : 0;
 
-		p->us += (double)more * 0.75 * (double)(1ull << b);
+		*us += (double)more * 0.75 * (double)(1ull << b);
 		ops += more;
 		p->seen[b] = counts[b];
 	}
-	p->ops += ops;
 	return ops;
 }
 
-/* With orders under way times are gathered over some ticks; a pause of theirs is to be short. */
-static void step_pedal(struct pedal *p, const struct brake_tunables *t, bool moving)
+/*
+ * With orders under way times are gathered over some ticks, for who waits the longest is heard the least; a pause of theirs
+ * is to be short.  What was gathered waits for the next orders: it says nothing of a time without.
+ */
+static void step_pedal(struct pedal *p, const struct brake_tunables *t, double us, uint64_t ops, bool moving)
 {
-	if (moving && p->ops < t->min_ops && ++p->ticks < PEDAL_TICKS)
+	if (!moving) {
+		brake_step(&p->brake, t, ops ? us / (double)ops : 0, ops, false);
 		return;
-	brake_step(&p->brake, t, p->ops ? p->us / (double)p->ops : 0, p->ops, moving);
+	}
+	p->us += us;
+	p->ops += ops;
+	if (p->ops < t->min_ops && ++p->ticks < PEDAL_TICKS)
+		return;
+	brake_step(&p->brake, t, p->ops ? p->us / (double)p->ops : 0, p->ops, true);
 	p->us = 0;
 	p->ops = 0;
 	p->ticks = 0;
@@ -210,17 +219,20 @@ static void step_pedals(struct engine *e, bool moving)
 {
 	struct brake_tunables t = e->c.tuning.brake;
 	const struct sense *sense = e->port->sense;
-	uint64_t ops = 0;
+	uint64_t heard = 0;
 
 	t.tolerance = (1 + t.tolerance) * BUCKET_SPREAD - 1;
-	for (uint32_t tier = 0; sense && tier < TERRACE_HEAT_TIERS; tier++)
-		for (int op = 0; op < 2; op++)
-			ops += hear_times(&e->pedal[tier][op], sense->counts.latency[tier][op]);
-	if (ops)
-		e->timed_ns = e->now_ns;
 	for (uint32_t tier = 0; tier < TERRACE_HEAT_TIERS; tier++)
-		for (int op = 0; op < 2; op++)
-			step_pedal(&e->pedal[tier][op], &t, moving);
+		for (int op = 0; op < 2; op++) {
+			struct pedal *p = &e->pedal[tier][op];
+			double us = 0;
+			uint64_t ops = sense ? hear_times(p, sense->counts.latency[tier][op], &us) : 0;
+
+			step_pedal(p, &t, us, ops, moving);
+			heard += ops;
+		}
+	if (heard)
+		e->timed_ns = e->now_ns;
 }
 
 /* @us, @ops: the mean of the volume. */
@@ -231,9 +243,11 @@ static void step_brakes(struct engine *e, double us, uint64_t ops)
 	step_pedals(e, moving);
 	timed = e->timed_ns && e->now_ns - e->timed_ns < TIMED_NS;
 	/* What it takes without moves is learnt in any case. */
-	brake_step(&e->brake, &e->c.tuning.brake, us, timed && moving ? 0 : ops, moving);
-	e->share = timed ? 1 : e->brake.share;
-	e->listens = !timed && e->brake.listens;
+	if (timed && moving)
+		ops = 0;
+	step_pedal(&e->mean, &e->c.tuning.brake, us * (double)ops, ops, moving);
+	e->share = timed ? 1 : e->mean.brake.share;
+	e->listens = !timed && e->mean.brake.listens;
 	for (uint32_t t = 0; timed && t < TERRACE_HEAT_TIERS; t++)
 		for (int op = 0; op < 2; op++) {
 			const struct brake *b = &e->pedal[t][op].brake;
@@ -260,7 +274,7 @@ static void step_cpu(struct engine *e)
 
 uint64_t limits_braked(const struct engine *e)
 {
-	uint64_t n = e->brake.braked;
+	uint64_t n = e->mean.brake.braked;
 
 	for (uint32_t t = 0; t < TERRACE_HEAT_TIERS; t++)
 		n += e->pedal[t][0].brake.braked + e->pedal[t][1].brake.braked;

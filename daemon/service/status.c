@@ -98,7 +98,7 @@ static struct json_object *limits_json(const struct engine *e)
 
 	real(o, "brake_share", e->share);
 	flag(o, "cpus_full", e->cpu.full);
-	real(o, "quiet_latency_us", e->brake.base_us);
+	real(o, "quiet_latency_us", e->mean.brake.base_us);
 	number(o, "braked", limits_braked(e));
 	real(o, "idle_boost", e->boost);
 	number(o, "held_by_budget", e->stats.held_by_budget);

@@ -5,8 +5,11 @@
 #define BLOCKS	(64 * 1024)
 #define FAST	(8 * 1024)
 
-/* Ticks until the fast tier is half empty, where users wait for @slow_ns whenever an order is under way. */
-static uint64_t ticks_for_room(double slow_ns, double rate, double *base, uint64_t *braked)
+/*
+ * Ticks until the fast tier is half empty, where users wait for @slow_ns whenever an order is under way, and read no more than
+ * @reads times a tick then.
+ */
+static uint64_t ticks_for_room(double slow_ns, int reads, double rate, double *base, uint64_t *braked)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
 	uint64_t ticks = 0;
@@ -25,12 +28,12 @@ static uint64_t ticks_for_room(double slow_ns, double rate, double *base, uint64
 		volume_write(&s->v, b * 7 % BLOCKS);
 	sim_open(s);
 	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
-		for (int i = 0; i < 64; i++)
+		for (int i = 0; i < (s->queued ? reads : 64); i++)
 			sim_access(s, prng_below(&s->prng, BLOCKS), false);
 		assert_int_equal(sim_tick(s), 0);
 	}
-	*base = s->e.brake.base_us;
-	*braked = s->e.brake.braked;
+	*base = s->e.mean.brake.base_us;
+	*braked = s->e.mean.brake.braked;
 	sim_remove(s);
 	return ticks;
 }
@@ -41,10 +44,10 @@ static void the_brake_holds_moves_back(void **state)
 	(void)state;
 	for (int limited = 0; limited < 2; limited++) {
 		double base, rate = limited ? 1e6 : 0;
-		uint64_t braked, held, free = ticks_for_room(100e3, rate, &base, &braked);
+		uint64_t braked, held, free = ticks_for_room(100e3, 64, rate, &base, &braked);
 
 		assert_int_equal(braked, 0);
-		held = ticks_for_room(1e6, rate, &base, &braked);
+		held = ticks_for_room(1e6, 64, rate, &base, &braked);
 		print_message("%s: %llu ticks, %llu under the brake (%llu times, base %.0f us)\n",
 			      limited ? "1 MB a second" : "no limit", (unsigned long long)free, (unsigned long long)held,
 			      (unsigned long long)braked, base);
@@ -54,6 +57,21 @@ static void the_brake_holds_moves_back(void **state)
 		assert_true(held > 2 * free);
 		assert_true(held < 5000);
 	}
+}
+
+/* Of a user who waits for each read before the next, few are heard in a tick, the fewer the more moves slow it down. */
+static void who_is_slowed_down_most_is_heard(void **state)
+{
+	double base;
+	uint64_t braked, held, free = ticks_for_room(100e3, 64, 1e6, &base, &braked);
+
+	(void)state;
+	held = ticks_for_room(50e6, 2, 1e6, &base, &braked);
+	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
+		      (unsigned long long)braked);
+	assert_true(braked > 5);
+	assert_true(2 * held > 3 * free);
+	assert_true(held < 5000);
 }
 
 /* A block that is fast, or is not. */
@@ -238,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_brake_holds_moves_back),
+		cmocka_unit_test(who_is_slowed_down_most_is_heard),
 		cmocka_unit_test(the_brake_hears_each_tier),
 		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
 		cmocka_unit_test(full_cpus_hold_moves_back),

@@ -45,7 +45,7 @@ static void the_status_names_the_limit(void **state)
 	assert_non_null(strstr(engine_still(&s->e), "budget.bytes_per_second"));
 	assert_true(hear_skewed(&s->e));
 	assert_string_equal(engine_promotions(&s->e), "moves repay");
-	s->e.brake.share = 0.5;
+	s->e.mean.brake.share = 0.5;
 	sim_tick(s);
 	assert_non_null(strstr(engine_still(&s->e), "brake.tolerance"));
 	sim_remove(s);
