@@ -56,4 +56,4 @@ each() {
 }
 
 in_turn cut
-judge "cuts at flushes and FUA writes"
+judge "cuts at flushes and FUA writes" cuts

@@ -58,4 +58,5 @@ lies_show() {
 [ "$SAMPLE" = 0 ] || scripts/vm -t "${VM_LIMIT:-1200}" -m 2G -o "$OUT/vm" -e "STATES=$OUT/states" -e "SEED=$SEED" -e "TURNS=${TURNS:-1}" functional -- bash tests/explore/kernel.sh
 rm -rf "$OUT/states"
 [ "$total" -ge "$LEAST" ] || die "only $total distinct states"
+counted "$total" states
 echo "ok: $total distinct states"

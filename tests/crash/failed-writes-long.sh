@@ -61,4 +61,4 @@ each() {
 }
 
 in_turn fail
-judge "failed writes and flushes"
+judge "failed writes and flushes" faults

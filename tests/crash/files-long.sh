@@ -50,5 +50,6 @@ for fs in ${FS:-ext4 xfs}; do
 	recovered "$fs" "$OUT/states" || die "$fs (seed $SEED)"
 	((NR >= LEAST && FILES >= NR)) || die "$fs: only $NR states with a promise, $FILES files in them"
 	echo "ok: $fs: $NR states, $FILES files as they were synced"
+	counted "$NR" cuts
 	rm -rf "$OUT/states" "$OUT/vm-$fs/$fs.record"
 done

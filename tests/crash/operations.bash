@@ -13,7 +13,7 @@
 # sized WHAT		a size that was acknowledged stays
 # in_turn STEP		each OP UNTIL, which the script has, of all OPS on all LAYOUTS: the cells
 # row OP UNTIL DRIVE KIND [SIDE]	of a cell: STEP OP DRIVE KIND N [SIDE] with N = 1, 2, 3 ... until it fails
-# judge WHAT		how many cells are complete, and whether that is enough
+# judge WHAT COUNT	how many cells are complete, and whether that is enough; COUNT: the word for tests/run --made
 #
 # The cells that are not complete yet share LIMIT seconds. How far each row has come
 # is kept in $OUT/kept/cells, which tests/run leaves where it is: the next run goes on
@@ -373,4 +373,5 @@ judge() {
 		[ "$made" -ge "$LEAST" ] || die "only $made $1 in $LIMIT seconds"
 	fi
 	pass "$made $1"
+	counted $all "$2" kept
 }

@@ -133,3 +133,4 @@ vol_check
 [ "$n" -ge "$CUTS" ] || die "only $n of $CUTS cuts in $LIMIT s"
 [ "$(acked)" -gt "$CUTS" ] || die "only $(acked) transactions"
 pass "$n cuts, $(acked) transactions acknowledged, none lost"
+counted "$n" cuts

@@ -86,3 +86,4 @@ vol_down
 vol_check
 [ "$n" -ge "$CUTS" ] || die "only $n of $CUTS cuts in $LIMIT s"
 pass "$n cuts, $(($(wc -l < $ACKED) - 1)) transactions acknowledged, none lost"
+counted "$n" cuts

@@ -84,4 +84,5 @@ phase "no volatile cache" 20 "atom=4096 cache=off" atomic stream_kb=256 commit_m
 phase "torn at 512 bytes, out of place" 25 "atom=512" noatomic stream_kb=256
 phase "unflushed writes in order, option atomic=no" 25 "atom=512 reorder=off" atomic atomic=no:0 atomic=no:1 commit_ms=50
 pass "$cuts cuts"
+counted "$cuts" cuts
 [ "$cuts" -ge "$LEAST" ] || die "only $cuts cuts in $LIMIT seconds"

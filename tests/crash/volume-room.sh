@@ -63,3 +63,4 @@ for ((n = 1; n <= CUTS; n++)); do
 done
 klog_allow 'drive (fast|slow)'
 pass "$CUTS cuts, at least $least shelves free at a start, opened again: $(dmesg | grep -c 'goes on at block' || true) times"
+counted "$CUTS" cuts

@@ -82,4 +82,5 @@ for state in "$STATES"/*/*/; do
 	nr=$((nr + 1))
 done
 [ $nr -gt 0 ] || die "no states in $STATES"
+counted $((nr * TURNS)) cuts	# the states themselves are among those that were built
 pass "$nr states recovered by the module, which then went on through $TURNS more cuts of each"

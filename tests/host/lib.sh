@@ -4,6 +4,9 @@
 # expect STATUS PATTERN CMD...   the command must end with STATUS and say PATTERN (grep -E) on either
 #                                output; PATTERN "" demands silence
 #
+# counted N WHAT [SEED]          tests/run --made adds it up: states (distinct ones, of the explorer) or cuts (recovered by
+#                                the module); at the end, when nothing was wrong. SEED kept: with earlier runs' (default: $SEED)
+#
 # shellcheck shell=bash
 
 set -eu -o pipefail
@@ -11,6 +14,7 @@ cd "$TERRACE_TREE"
 
 die() { echo "FAIL: $*" >&2; exit 1; }
 skip() { echo "skip: $*"; exit 77; }
+counted() { echo "counted: $1 $2, seed ${3:-${SEED:-1}}"; }
 check_eq() { [ "$2" = "$3" ] || die "$1: got '$2', wanted '$3'"; }
 
 expect() {

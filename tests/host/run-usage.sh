@@ -66,3 +66,16 @@ SEED=7 TERRACE_RESULTS=$OUT/results tests/run --no-build good > /dev/null
 check_eq "seeds" "$(cut -f 4 "$OUT/results" | sort -u)" 7
 expect 0 '^host/bad  .* [1-9][0-9]* runs, 0 passed, [1-9][0-9]* failed, 0 skipped; 1 commits, kernels -' tests/run --made bad
 expect 0 '^host/mute .* 0 runs, 0 passed, 0 failed, 0 skipped$' env TERRACE_RESULTS="$OUT/none" tests/run --made host
+# what was counted is added up, a test's runs of one seed once, and what was so in runs that passed
+counts() { toy counts "Counts." "echo 'counted: $1 $2, seed $3'; $4"; TERRACE_RESULTS=$OUT/counted tests/run --no-build counts > /dev/null || [ "$4" != true ]; }
+counts 40 cuts 1 true
+counts 30 cuts 1 true
+counts 5 cuts 2 true
+counts 1000 states 1 true
+counts 7 faults 1 true
+counts 900 cuts 3 false
+toy counts "Counts twice." "echo 'counted: 60 cuts, seed 9'; echo 'counted: 4 cuts, seed 9'"
+TERRACE_RESULTS=$OUT/counted tests/run --no-build counts > /dev/null
+said='survived: 2009, of which 1000 states .*, 1009 cuts recovered by the module; failed writes and flushes: 7$'
+expect 0 "$said" env TERRACE_RESULTS="$OUT/counted" tests/run --made
+expect 0 'in runs that passed: 1109, of which 1000 states .*, 109 cuts .*: 7$' env TERRACE_RESULTS="$OUT/counted" tests/run --made counts

@@ -18,6 +18,8 @@
 # start CMD...               run in the background as a process group of its own, $JOB
 # kill_all JOB               kill it with all it started, and wait until nothing of it is left
 # pass TEXT, die TEXT, skip TEXT
+# counted N WHAT [SEED]      tests/run --made adds it up: cuts (power cuts recovered by the module) or faults; at the end, when
+#                            nothing was wrong. SEED kept: with earlier runs' (default: $SEED)
 # check_eq WHAT GOT WANTED   die unless equal
 # expect_fail PATTERN CMD... the command must fail and say something matching PATTERN
 # klog_expect REGEX          the kernel will say this, and must: not a complaint (Python regex, one line)
@@ -32,6 +34,7 @@ mkdir -p /dev/ram
 
 die() { echo "FAIL: $*" >&2; exit 1; }
 pass() { echo "ok: $*"; }
+counted() { echo "counted: $1 $2, seed ${3:-${SEED:-1}}"; }
 skip() { echo "skip: $*"; exit 77; }
 trap 'echo "FAIL: line $LINENO of $0: $BASH_COMMAND" >&2' ERR
 set -E
