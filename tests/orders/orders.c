@@ -10,7 +10,7 @@
  *	orders DEVICE sweep FIRST COUNT MODE [OPTION...]
  *	orders DEVICE show REGION
  *	orders DEVICE only TIER
- *	orders DEVICE random COUNT SEED REGIONS [region=FIRST] [tier_up=N[-M]] [tier_down=N[-M]] [shelves=[FIRST+]N] [batch=N] [tally=FILE]
+ *	orders DEVICE random COUNT SEED REGIONS [region=FIRST] [tier_up=N[-M]] [tier_down=N[-M]] [shelves=[FIRST+]N] [batch=N] [tally=FILE] [claim]
  *	orders DEVICE bad
  *	orders DEVICE abi
  *	orders DEVICE uring
@@ -34,7 +34,8 @@
  * only prints, one run on a line, the blocks that are lost with that tier.
  * RANGES: 0-99,200,512-1023 or all. random gives COUNT orders (random.c) to
  * REGIONS, at most 256, from the first on, and prints how they ended; executed are those that
- * found something to do. tally: 8 numbers of 64 bits each, by mode: orders given, ended, executed. bad
+ * found something to do. tally: 8 numbers of 64 bits each, by mode: orders given, ended, executed.
+ * claim: it drives meanwhile, and waits a minute for who did to be gone. bad
  * gives malformed ones; each must be refused, as abi does with all other calls. uring tests io_uring commands, cancel (on a
  * suspended volume, whose orders wait) that they can be taken back, claim who may drive. hold
  * makes it the driver until it is killed, or says nothing for so long; look reads

@@ -50,6 +50,8 @@ int do_range(struct volume *v, int argc, char **argv);
 int do_marks(struct volume *v, int argc, char **argv);
 int do_events(struct volume *v, int argc, char **argv);
 int do_claim(struct volume *v, const char *path);
+/* Drives; who drives still has 60 s to leave. */
+void take_over(struct volume *v);
 int do_look(struct volume *v, int argc, char **argv);
 int do_hold(struct volume *v, int argc, char **argv);
 

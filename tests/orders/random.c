@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static unsigned int tier_up[2], tier_down[2] = { 1, 1 };
 static unsigned int nr_shelves = 8, first_shelf;	/* are cleaned */
 static unsigned int most_at_once = BATCH;
 static unsigned long long first_region;
+static bool drives;
 
 /*
  * Orders of each mode, that were given and that were carried out, added up in a file: this program
@@ -190,6 +192,10 @@ static bool understood(const char *word)
 		open_tally(word + 6);
 		return true;
 	}
+	if (!strcmp(word, "claim")) {
+		drives = true;
+		return true;
+	}
 	if (!strncmp(word, "tier_up=", 8))
 		return tiers(word + 8, tier_up);
 	if (!strncmp(word, "tier_down=", 10))
@@ -223,6 +229,8 @@ int do_random(struct volume *v, int argc, char **argv)
 	for (k = 3; k < argc; k++)
 		if (!understood(argv[k]))
 			usage();
+	if (drives)
+		take_over(v);
 	while (done < count) {
 		int nr = rnd() % most_at_once + 1;
 

@@ -126,6 +126,20 @@ static int expect(const char *what, int got, int wanted)
 	return 1;
 }
 
+void take_over(struct volume *v)
+{
+	int tries, err = -EBUSY;
+
+	for (tries = 0; tries < 600 && err == -EBUSY; tries++) {
+		if (tries)
+			usleep(100000);
+		err = claim(v->fd, 0);
+	}
+	errno = -err;
+	if (err)
+		die("CLAIM");
+}
+
 /* Does the claim of another file end within 60 s? It says so to that file. */
 static int ends(struct volume *other, const char *why)
 {
