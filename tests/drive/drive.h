@@ -244,6 +244,7 @@ struct drive_op {
  * @bytes: of these, by kind
  * @fua: writes with FUA
  * @errors: commands failed by a fault
+ * @struck: commands that met a fault, also one that only delays or holds, or a dead drive
  * @busy_ns: sum of the times from arrival to virtual completion
  * @late_ns: the longest a completion came after its virtual time
  * @destaged: writes made durable because the undo log was full; this and
@@ -257,6 +258,7 @@ struct drive_counters {
 	u64 bytes[DRIVE_KINDS];
 	u64 fua;
 	u64 errors;
+	u64 struck;
 	u64 busy_ns;
 	u64 late_ns;
 	u64 destaged;

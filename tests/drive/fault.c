@@ -41,11 +41,13 @@ static bool strikes(struct drive_fault *f)
 void drive_fault_strike(struct drive *d, struct drive_op *op)
 {
 	struct drive_fault *f, *next;
+	bool struck = false;
 
 	spin_lock_irq(&d->queue_lock);
 	list_for_each_entry_safe(f, next, &d->faults, node) {
 		if (!matches(f, &op->cmd) || !strikes(f))
 			continue;
+		struck = true;
 		op->delay_ns += f->delay_ns;
 		op->hold |= f->hold;
 		if (f->status != BLK_STS_OK && op->status == BLK_STS_OK) {
@@ -57,6 +59,7 @@ void drive_fault_strike(struct drive *d, struct drive_op *op)
 			kfree(f);
 		}
 	}
+	d->counters.struck += struck;
 	WRITE_ONCE(d->faulty, !list_empty(&d->faults));
 	spin_unlock_irq(&d->queue_lock);
 }

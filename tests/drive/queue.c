@@ -119,8 +119,10 @@ static void finish(struct drive *d, struct drive_op *op)
 		else if (op->cmd.kind != DRIVE_READ)
 			complete_write(d, op);
 	}
-	if (d->dead)
+	if (d->dead) {
 		op->status = BLK_STS_IOERR;
+		d->counters.struck++;
+	}
 	if (op->cut_after)
 		drive_power_cut(d->power);
 }

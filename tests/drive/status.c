@@ -57,9 +57,9 @@ static unsigned int emit_io(const struct drive_counters *c, char *result,
 	DMEMIT(" flushes=%llu fuas=%llu discards=%llu discard_bytes=%llu",
 	       c->count[DRIVE_FLUSH], c->fua,
 	       c->count[DRIVE_DISCARD], c->bytes[DRIVE_DISCARD]);
-	DMEMIT(" zeroes=%llu zero_bytes=%llu errors=%llu busy_ns=%llu late_ns=%llu",
+	DMEMIT(" zeroes=%llu zero_bytes=%llu errors=%llu struck=%llu busy_ns=%llu late_ns=%llu",
 	       c->count[DRIVE_ZEROES], c->bytes[DRIVE_ZEROES], c->errors,
-	       c->busy_ns, c->late_ns);
+	       c->struck, c->busy_ns, c->late_ns);
 	return sz;
 }
 
