@@ -21,7 +21,10 @@ struct activate {
  */
 int activate_volume(struct found_volume *v, const struct activate *how);
 
-/* CTL_OK, also when it is not active; CTL_PROBLEM after a message. */
-int deactivate_volume(const char *name);
+/*
+ * CTL_OK, also when it is not active; CTL_PROBLEM after a message. @force: also if what was last written to
+ * it is lost with that.
+ */
+int deactivate_volume(const char *name, bool force);
 
 #endif

@@ -297,19 +297,30 @@ int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params,
 	return r;
 }
 
-int dm_remove(const char *name)
+static int remove_device(const char *name, bool wait)
 {
 	struct dm_task *dmt = task(DM_DEVICE_REMOVE, name);
 	int r = -ENOMEM;
 
 	if (dmt) {
-		dm_task_retry_remove(dmt);
+		if (wait)
+			dm_task_retry_remove(dmt);
 		r = run_and_wait(dmt);
 		dm_task_destroy(dmt);
 	}
 	if (r && r != -EBUSY)
 		ctl_error("volume '%s' cannot be deactivated: %s", name, said[0] ? said : strerror(-r));
 	return r;
+}
+
+int dm_remove(const char *name)
+{
+	return remove_device(name, true);
+}
+
+int dm_remove_now(const char *name)
+{
+	return remove_device(name, false);
 }
 
 /* Of the device with that device-mapper UUID: its name, to be freed, if it never came to run. */
@@ -371,6 +382,7 @@ static int read_line(int type, const char *name, u32 nr, struct dm_line *line)
 		} while (nr-- && next);
 		line->major = info.major;
 		line->minor = info.minor;
+		line->open_count = info.open_count;
 		line->suspended = info.suspended;
 		line->sectors = sectors;
 		snprintf(line->target, sizeof(line->target), "%s", target ? target : "");

@@ -51,13 +51,17 @@ int dm_create(const char *name, const u8 *uuid, u64 sectors, const char *params,
  */
 void dm_drop_unfinished(const u8 *uuid);
 
-/* -EBUSY without a message: somebody has it open. */
+/* -EBUSY without a message: somebody has it open, and goes on for seconds. */
 int dm_remove(const char *name);
+
+/* The same without waiting for them. */
+int dm_remove_now(const char *name);
 
 /* ---- any device, for those that put volumes under others ---- */
 
 struct dm_line {
 	u32 major, minor;
+	int open_count;
 	bool suspended;
 	u64 sectors;
 	char target[DM_NAME_BYTES];	/* "": no table */

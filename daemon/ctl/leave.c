@@ -310,19 +310,6 @@ static int same_device(struct leave *l)
 	return r;
 }
 
-/* In 5: NAME leads somewhere, and not below any more. The device, or 0. */
-static dev_t has_left(const struct leave *l)
-{
-	struct dm_line line, below;
-	unsigned int a, b;
-
-	if (!l->relay.begun || dm_table_line(l->relay.name, &line) || strcmp(line.target, "linear") ||
-	    dm_table_line(l->relay.below, &below) || sscanf(line.params, "%u:%u", &a, &b) != 2 ||
-	    (a == below.major && b == below.minor))
-		return 0;
-	return makedev(a, b);
-}
-
 /* Killed in 5: what was written since is on the device alone. */
 static int end_it(struct leave *l, dev_t dev, bool back)
 {
@@ -341,7 +328,7 @@ static int end_it(struct leave *l, dev_t dev, bool back)
 /* Killed in 4: the volume is as before as soon as it has its labels again. NAME still waits. */
 static int take_up(struct leave *l, bool back)
 {
-	dev_t left = has_left(l);
+	dev_t left = relay_elsewhere(&l->relay);	/* in 5 */
 
 	if (left)
 		return end_it(l, left, back);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <uuid/uuid.h>
 
@@ -14,6 +15,7 @@
 #include "file.h"
 #include "lock.h"
 #include "names.h"
+#include "quiet.h"
 #include "relay.h"
 #include "tabled.h"
 
@@ -96,16 +98,28 @@ static int from_volume(struct relay *relay, const struct dm_volume *v)
 	return 0;
 }
 
-static int look(struct relay *relay, const char *name)
+static void look_below(struct relay *relay, const char *name)
 {
-	struct dm_volume v;
 	struct dm_line line;
-	int r;
 
 	memset(relay, 0, sizeof(*relay));
 	snprintf(relay->name, sizeof(relay->name), "%s", name);
-	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", name);
+	snprintf(relay->below, sizeof(relay->below), "%.100s" RELAY_BELOW, name);
 	relay->begun = !dm_table_line(relay->below, &line);
+}
+
+bool relay_left(struct relay *relay, const char *name)
+{
+	look_below(relay, name);
+	return relay->begun && !recall(relay);
+}
+
+static int look(struct relay *relay, const char *name)
+{
+	struct dm_volume v;
+	int r;
+
+	look_below(relay, name);
 	r = relay->begun ? recall(relay) : dm_named(&v, name);
 	if (relay->begun && r)
 		ctl_error("'%s' is there, but " FILE_RUN "/%s.relay is not: it was not made by terracectl",
@@ -113,25 +127,47 @@ static int look(struct relay *relay, const char *name)
 	if (r || relay->begun)
 		return r;
 	snprintf(relay->name, sizeof(relay->name), "%s", v.name);
-	snprintf(relay->below, sizeof(relay->below), "%.100s-terrace", v.name);
+	snprintf(relay->below, sizeof(relay->below), "%.100s" RELAY_BELOW, v.name);
 	return from_volume(relay, &v);
 }
 
-/*
- * Suspended to be stopped, by one that was killed then: the volume runs as it did. In state e the table is there
- * without a volume, and waits for more than a resume.
- */
+/* In state e the table is there without a volume. */
+static bool has_volume(const char *name)
+{
+	struct dm_line line;
+	char *folder;
+	bool there;
+
+	if (dm_table_line(name, &line) || strcmp(line.target, TARGET))
+		return false;
+	folder = ctl_text("/sys/fs/terrace/dm-%u", line.minor);
+	there = !access(folder, F_OK);
+	free(folder);
+	return there;
+}
+
+const char *relay_runs(const struct relay *relay)
+{
+	return has_volume(relay->name) ? relay->name : has_volume(relay->below) ? relay->below : NULL;
+}
+
+dev_t relay_elsewhere(const struct relay *relay)
+{
+	struct dm_line line, below;
+	unsigned int a, b;
+
+	if (!relay->begun || dm_table_line(relay->name, &line) || strcmp(line.target, "linear") ||
+	    dm_table_line(relay->below, &below) || sscanf(line.params, "%u:%u", &a, &b) != 2 ||
+	    (a == below.major && b == below.minor))
+		return 0;
+	return makedev(a, b);
+}
+
+/* Suspended to be stopped, by one that was killed then: the volume runs as it did. */
 static void wake(const char *name)
 {
-	struct dm_volume v;
-	char *folder;
-
-	if (!has_table(name, true) || dm_named(&v, name))
-		return;
-	folder = ctl_text("/sys/fs/terrace/dm-%u", v.minor);
-	if (!access(folder, F_OK))
+	if (has_table(name, true) && has_volume(name))
 		dm_resume(name, true);
-	free(folder);
 }
 
 /* Twice: what the first look has seen may be the work of one that had the lock then. */
@@ -165,40 +201,12 @@ int relay_tidy(struct relay *relay, const char *name)
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
-static u64 word_of(const char *status, const char *word)
+/* The table that runs the volume gives way to the loaded one. */
+static int stop(const struct relay *relay, const char *device)
 {
-	const char *at = strstr(status, word);
+	int r = quiet_begin(device, relay->name);
 
-	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
-}
-
-/* The module could not write down what it has acknowledged; or does not say that it could. */
-static bool unwritten(const char *name)
-{
-	struct dm_line line;
-
-	if (dm_status_line(name, &line) || strstr(line.params, "mode=fail") || !strstr(line.params, " records="))
-		return true;
-	return !strstr(line.params, "mode=write ") &&
-	       word_of(line.params, " records=") != word_of(line.params, " durable=");
-}
-
-/*
- * The table that runs a volume gives way to the loaded one, unless that would lose what is not
- * written down yet: the volume that starts next does not know of it, and its next flush would succeed.
- */
-static int stop(const char *name)
-{
-	int r = dm_suspend(name, false);
-
-	if (!r && !unwritten(name))
-		return dm_resume(name, false);
-	if (!r)
-		ctl_error("what was last written to '%s' cannot be written to its devices: it is not stopped", name);
-	/* Or whoever resumes it next would stop it. */
-	if (!dm_clear(name) && !r)
-		dm_resume(name, false);
-	return r ? r : -EIO;
+	return r ? r : dm_resume(device, false);
 }
 
 /* ---- down ---------------------------------------------------------------------------------- */
@@ -232,7 +240,7 @@ static int step_aside(struct relay *relay)
 	r = dm_load(relay->name, relay->sectors, "linear", params);
 	free(params);
 	if (!r) {
-		r = stop(relay->name);
+		r = stop(relay, relay->name);
 		if (r)
 			dm_clear(relay->name);
 	}
@@ -282,7 +290,7 @@ static int stop_below(const struct relay *relay)
 	if (!runs_volume(relay->below))
 		return 0;
 	r = dm_load(relay->below, relay->sectors, "error", "");
-	return r ? r : stop(relay->below);
+	return r ? r : stop(relay, relay->below);
 }
 
 /* What waits in b has to get through before NAME can be suspended. */
@@ -341,7 +349,8 @@ int relay_in(struct relay *relay, const char *params)
 		if (!r)
 			r = dm_resume(relay->name, true);
 		if (r) {
-			ctl_error("volume '%s' stays below '%s': the same call goes on", relay->name, relay->below);
+			ctl_error("volume '%s' stays below '%s'%s", relay->name, relay->below,
+				  r == -EROFS ? "" : ": the same call goes on");
 			lead_below(relay);
 			return r;
 		}

@@ -28,12 +28,17 @@
  *
  * A volume is stopped only if each label of the table it is to start with can
  * be read: the kernel refuses a table with a drive that died in use. And only if
- * it can write down what it has acknowledged; else it stays as it is.
+ * it can write down what it has acknowledged (quiet.h); else it stays as it is, one
+ * floor down if it was there, and terracectl deactivate takes it down from there.
  */
 #ifndef TERRACE_CTL_RELAY_H
 #define TERRACE_CTL_RELAY_H
 
+#include <sys/types.h>
+
 #include "dm.h"
+
+#define RELAY_BELOW	"-terrace"	/* behind NAME: what is below it */
 
 struct relay {
 	char name[DM_NAME_BYTES], below[DM_NAME_BYTES];
@@ -48,6 +53,15 @@ struct relay {
  * that was left in another state. -errno after a message.
  */
 int relay_find(struct relay *relay, const char *name);
+
+/* The same without asking the volume, its lock, or a change; false: nothing is below, or NAME does not run. */
+bool relay_left(struct relay *relay, const char *name);
+
+/* Which of the two runs the volume; NULL: neither. */
+const char *relay_runs(const struct relay *relay);
+
+/* NAME leads somewhere, and not below any more (leave.c): the device, or 0. */
+dev_t relay_elsewhere(const struct relay *relay);
 
 /* Killed before NAME led to NAME-terrace, or after: removes that, finds again. */
 int relay_tidy(struct relay *relay, const char *name);
@@ -66,7 +80,7 @@ int relay_change(struct relay *relay, const char *params);
 /*
  * From anything to `in`, with @params as the terrace table. If that cannot be
  * started: to `out` (or as it is, if it was not stopped yet); and if that
- * cannot be either, I/O waits.
+ * cannot be either, I/O waits. -EROFS: it was not stopped, or what it has acknowledged would be lost.
  */
 int relay_in(struct relay *relay, const char *params);
 

@@ -74,7 +74,7 @@ static int stop_active(const struct found *found, const u8 *uuid)
 		return CTL_PROBLEM;
 	for (u32 i = 0; i < nr && !r; i++)
 		if (!memcmp(list[i].uuid, uuid, TERRACE_UUID_BYTES))
-			r = deactivate_volume(list[i].name);
+			r = deactivate_volume(list[i].name, true);
 	free(list);
 	return r;
 }

@@ -1,31 +1,153 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# terracectl add, replace and leave end when the volume that they stop cannot write down what it has acknowledged: that is still there, and a flush fails.
-# vm: mode=functional memory=1G cpus=1 timeout=180
+# A volume cannot write down what it has acknowledged: terracectl add, replace, leave and deactivate do not stop it, at no stop of theirs, and deactivate --force leads out.
+# vm: mode=functional memory=1G cpus=1 timeout=300 build=die
 # shellcheck disable=SC2119,SC2120
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"
+need dm-mirror
 
+# some of them: scripts/vm -e PARTS="first later" functional -- bash tests/vm/ctl-unwritten.sh
+parts=${PARTS:-first later goes written}
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=1 status=none
+cp "$TERRACE_TREE/build/die.so" "$RAM/"
 put() { dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct conv=notrunc"${1:-}" status=none; }
+there() { cmp -n 1048576 /dev/shm/data "$VOL" || die "$1: what was acknowledged is gone"; }
 klog_allow 'device-mapper: '
+klog_allow 'I/O error|Buffer I/O error'
+calls=("add vol --tier hdd=/dev/mapper/spare" "replace --to /dev/mapper/spare vol 0" "leave --to /dev/mapper/spare vol")
+refused="what was last written to 'vol' cannot be written to its devices: it is not stopped, for [0-9]+ records? of its journal would be lost.* terracectl deactivate --force vol"
 
-for call in "add vol --tier hdd=/dev/mapper/spare" "replace --to /dev/mapper/spare vol 0" "leave --to /dev/mapper/spare vol"; do
+fresh() {
 	vol_models 1 fast:64 slow:320 spare:256
 	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/slow)
 	vol_format --size 64M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"
 	vol_up commit_ms=60000
 	read -r at len <<< "$(vol_layout fast journal)"
+}
+# the next block of the journal is not written
+journal_fails() { drive fast error add write "$at" "$len" nth=1 count=1; }
+away() { for d in fast slow spare; do rmdrive $d; done; }
+mappings() { dmsetup ls | cut -f1 | grep ^vol || true; }
+# down_and_up WHAT [ARG...]: it is down, and comes up; then that call of terracectl ends what was begun
+down_and_up() {
+	local what=$1
+	shift
+	check_eq "$what: mappings of the volume" "$(mappings | sed /replace/d)" ""
+	[ ! -e /run/terrace/vol.relay ] || die "$what: its file is still there"
+	says "^/dev/mapper/vol$" activate vol
+	[ $# = 0 ] || says . "$@"
+	check_eq "$what: mappings of the volume in use" "$(mappings)" vol
+	put ,fsync
+	says "" deactivate vol
+	vol_check
+}
+
+# ---- refused at the first stop
+first() {
+	for call in "${calls[@]}"; do
+		fresh
+		put
+		journal_fails
+		# shellcheck disable=SC2086 # words
+		refuses 1 "$refused" $call --yes
+		there "$call"
+		expect_fail 'Input/output error|Read-only' put ,fsync
+		check_eq "$call: mappings of the volume" "$(mappings)" vol
+		check_eq "$call: table" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace 2"
+		dmr vol
+		away
+	done
+}
+
+# ---- refused at a later one: the volume is one floor down, as a call that was killed there has left it
+below() { [ "$(dmsetup table vol-terrace 2> /dev/null | cut -d' ' -f3)" = terrace ] && [[ $(dmsetup info -c --noheadings -o suspended vol-terrace vol) != *Suspended* ]]; }
+# killed before each of its changes in turn, until that is so; once it is stopped a call goes on from there, with fewer to come
+goes_below() {
+	local n stopped=0
+	for ((n = 1; n < 40; n++)); do
+		{ env COUNT=/dev/shm/count DIE_AT=$n LD_PRELOAD="$RAM/die.so" LD_LIBRARY_PATH="$RAM/lib" "$RAM/terracectl" "$@" > /dev/shm/said 2>&1 < /dev/null || true; } 2> /dev/null
+		! below || return 0
+		if ((!stopped)) && [ "$(dmsetup table vol | cut -d' ' -f3)" = linear ]; then stopped=1 n=0; fi
+	done
+	die "$*: never below: $(cat /dev/shm/said)"
+}
+later() {
+	local again
+	for call in "${calls[@]}"; do
+		case $call in
+		add*) again="$call --yes" ;;
+		replace*) again="replace --undo vol 0" ;;
+		leave*) again="leave --undo vol" ;;
+		esac
+		fresh
+		# shellcheck disable=SC2086
+		goes_below $call --yes
+		put
+		journal_fails
+		# shellcheck disable=SC2086
+		refuses 1 "$refused" $again
+		there "$again"
+		below || die "$again: not as it was: $(dmsetup table; dmsetup info -c)"
+		refuses 1 "$refused" deactivate vol
+		there "deactivate after $again"
+		exec 5< "$VOL"
+		refuses 1 "volume 'vol' is in use: open by a program" deactivate --force vol
+		exec 5<&-
+		says "" deactivate --force vol
+		# shellcheck disable=SC2086
+		if [[ $call == replace* ]]; then down_and_up "$again" $again; else down_and_up "$again"; fi
+		away
+	done
+	# nothing is lost: no --force
+	fresh
+	# shellcheck disable=SC2086
+	goes_below ${calls[0]} --yes
 	put
-	drive fast error add write "$at" "$len" nth=1 count=1
-	# shellcheck disable=SC2086 # words
-	refuses 1 "what was last written to '.*' cannot be written to its devices: it is not stopped" $call --yes
-	cmp -n 1048576 /dev/shm/data "$VOL" || die "$call: what was acknowledged is gone"
-	expect_fail 'Input/output error|Read-only' put ,fsync
-	check_eq "$call: mappings of the volume" "$(dmsetup ls | grep -c ^vol)" 1
-	check_eq "$call: table" "$(dmsetup table vol | cut -d' ' -f3,5)" "terrace 2"
-	dmr vol
-	for d in fast slow spare; do rmdrive $d; done
+	says "" deactivate vol
+	check_eq "mappings of the volume" "$(mappings)" ""
+	says "^/dev/mapper/vol$" activate vol
+	there "deactivate one floor down"
+	says "" deactivate vol
+	away
+}
+
+# ---- deactivate: nobody has it open, and yet somebody wrote to it
+goes() {
+	fresh
+	put
+	journal_fails
+	refuses 1 "$refused" deactivate vol
+	there "deactivate"
+	refuses 1 "$refused" deactivate vol
+	check_eq "its state" "$(dmsetup info -c --noheadings -o suspended vol)" Active
+	check_eq "deactivate --json" "$(terracectl deactivate --json vol 2> /dev/null | json "o[0]['active']")" True
+	says "" deactivate --force vol
+	down_and_up "deactivate"
+	# remove loses all anyway
+	vol_up commit_ms=60000
+	put
+	journal_fails
+	says "" remove --yes vol
+	check_eq "remove: mappings of the volume" "$(mappings)" ""
+	away
+}
+
+# ---- it writes no more, and all that was acknowledged is written: nothing would be lost
+written() {
+	fresh
+	put ,fsync
+	read -r at len <<< "$(vol_layout fast pages)"
+	journal_fails
+	expect_fail . vol_message checkpoint
+	[[ $(vol_get mode) = read-only ]] || die "mode $(vol_get mode)"
+	says "" deactivate vol
+	check_eq "deactivate: mappings of the volume" "$(mappings)" ""
+	away
+}
+
+for part in $parts; do
+	$part
+	pass "$part (at $SECONDS s)"
 done
-pass "add, replace, leave"
