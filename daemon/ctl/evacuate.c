@@ -68,6 +68,31 @@ static int avoid(const struct evacuate *e, bool on)
 	return r;
 }
 
+/* ---- the volume ------------------------------------------------------------------------------ */
+
+/* NULL: it writes. Else, its mode, to be freed: what moves cannot be made durable, so nothing gets free. */
+static char *writes_no_more(const struct evacuate *e)
+{
+	char *mode = sysfs_line(VOLUME_FOLDER "/mode", e->volume->minor);
+
+	if (mode && strcmp(mode, "write"))
+		return mode;
+	free(mode);
+	return NULL;
+}
+
+static int refuse_read_only(const struct evacuate *e)
+{
+	char *mode = writes_no_more(e);
+
+	if (!mode)
+		return 0;
+	ctl_error("volume '%s' is in mode %s (activated so, or the kernel log says why): nothing can be moved off tier %u",
+		  e->volume->name, mode, e->from);
+	free(mode);
+	return -EROFS;
+}
+
 /* ---- which tiers --------------------------------------------------------------------------- */
 
 static u64 room(const struct ctl_tier *tier)
@@ -258,13 +283,16 @@ static int move_all(struct evacuate *e)
 static u64 still_used(struct evacuate *e)
 {
 	u64 used = ~0ull;
+	char *stuck = NULL;
 
-	for (u32 tenth = 0; tenth < SETTLE_TENTHS && used && !interrupt_seen(); tenth++) {
+	for (u32 tenth = 0; tenth < SETTLE_TENTHS && used && !interrupt_seen() && !stuck; tenth++) {
 		if (tenth)
 			usleep(100000);
 		tiers_read(e->volume, e->tiers);
 		used = e->tiers[e->from].used_blocks;
+		stuck = writes_no_more(e);
 	}
+	free(stuck);
 	return used;
 }
 
@@ -282,10 +310,12 @@ static int move_until_unused(struct evacuate *e)
 	for (u32 k = 0; k < ROUNDS && used; k++) {
 		r = move_all(e);
 		if (stopped(e, r))
-			return r;
+			return r ? r : refuse_read_only(e);
 		used = still_used(e);
 		if (used && interrupt_seen())
 			return -EINTR;
+		if (used && refuse_read_only(e))
+			return -EROFS;
 	}
 	if (used)
 		ctl_error("%llu blocks of tier %u are still in use; the same call goes on", (unsigned long long)used, e->from);
@@ -391,6 +421,8 @@ static int run_on(const char *name, const char *from, const char *to, const char
 			  e.from);
 		return CTL_PROBLEM;
 	}
+	if (refuse_read_only(&e))
+		return CTL_PROBLEM;
 	r = choose_target(&e, to);
 	return r ? r : evacuate(&e, codec, json);
 }

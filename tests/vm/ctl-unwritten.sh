@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A volume cannot write down what it has acknowledged: terracectl add, replace, leave and deactivate do not stop it, at no stop of theirs, and deactivate --force leads out.
+# A volume cannot write down what it has acknowledged: terracectl add, replace, leave and deactivate do not stop it, at no stop of theirs, and deactivate --force leads out; evacuate says so at once.
 # vm: mode=functional memory=1G cpus=1 timeout=300 build=die
 # shellcheck disable=SC2119,SC2120
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -9,7 +9,7 @@
 need dm-mirror
 
 # some of them: scripts/vm -e PARTS="first later" functional -- bash tests/vm/ctl-unwritten.sh
-parts=${PARTS:-first later goes written}
+parts=${PARTS:-first later goes written evacuated}
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=1 status=none
 cp "$TERRACE_TREE/build/die.so" "$RAM/"
 put() { dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct conv=notrunc"${1:-}" status=none; }
@@ -19,8 +19,9 @@ klog_allow 'I/O error|Buffer I/O error'
 calls=("add vol --tier hdd=/dev/mapper/spare" "replace --to /dev/mapper/spare vol 0" "leave --to /dev/mapper/spare vol")
 refused="what was last written to 'vol' cannot be written to its devices: it is not stopped, for [0-9]+ records? of its journal would be lost.* terracectl deactivate --force vol"
 
+# fresh [SLOW_MB]
 fresh() {
-	vol_models 1 fast:64 slow:320 spare:256
+	vol_models 1 fast:64 "slow:${1-320}" spare:256
 	VOL_DRIVES=(/dev/mapper/fast /dev/mapper/slow)
 	vol_format --size 64M --tier "optane:slots:atomic=${VOL_DRIVES[0]}" --tier "hdd:shelves:atomic=${VOL_DRIVES[1]}"
 	vol_up commit_ms=60000
@@ -144,6 +145,40 @@ written() {
 	[[ $(vol_get mode) = read-only ]] || die "mode $(vol_get mode)"
 	says "" deactivate vol
 	check_eq "deactivate: mappings of the volume" "$(mappings)" ""
+	away
+}
+
+# ---- evacuate: nothing that it moves would be free
+on_fast() { [ "$(terracectl which --json vol | json "sum(r['blocks'] for r in o if r['where'].startswith('fast'))")" = "$1" ]; }
+evacuated() {
+	local begin read_only="volume 'vol' is in mode read-only \\(activated so, or the kernel log says why\\): nothing can be moved off tier 0"
+	fresh
+	put ,fsync
+	journal_fails
+	blkdiscard -l 1M "$VOL"
+	expect_fail . dd if=/dev/null of="$VOL" conv=notrunc,fsync status=none
+	begin=$SECONDS
+	refuses 1 "$read_only" evacuate vol 0
+	((SECONDS - begin < 5)) || die "evacuate: said so after $((SECONDS - begin)) s"
+	says "" evacuate --undo vol 0
+	dmr vol
+	away
+	# ... while it is at work: what it has moved cannot be made durable
+	fresh 640
+	put ,fsync
+	terracectl evacuate vol 0 > /dev/shm/said 2>&1 < /dev/null &
+	pid=$!
+	until_ "moved" on_fast 0
+	journal_fails
+	begin=$SECONDS
+	vol_message commit || true
+	until_ "end" gone $pid
+	if wait $pid; then die "evacuate ended well: $(cat /dev/shm/said)"; fi
+	grep -qE "$read_only" /dev/shm/said || die "evacuate said $(cat /dev/shm/said)"
+	((SECONDS - begin < 20)) || die "evacuate: said so after $((SECONDS - begin)) s"
+	there "evacuate"
+	check_eq "avoided" "$(cat "/sys/fs/terrace/$(dmsetup info -c --noheadings -o blkdevname vol)/tune/avoid_tiers")" 0
+	dmr vol
 	away
 }
 
