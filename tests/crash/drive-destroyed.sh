@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The fastest drive is destroyed after a power cut, with a lazy mirror of the metadata and with none: what salvage calls certain is exact, what it calls possibly older was once there, and repair from the shelves brings back everything that they hold.
-# vm: mode=functional cpus=1 memory=3G timeout=900 build=oracle,orders
+# The fastest drive is destroyed after a power cut, with a synchronous and a lazy mirror of the metadata and with none: by the synchronous one all else is there; what salvage calls certain is exact, what it calls possibly older was once there, and repair from the shelves brings back everything that they hold.
+# vm: mode=functional cpus=1 memory=3G timeout=1200 build=oracle,orders
 #
-# What the shelves hold is known from elsewhere: before the cut the module lists what would
-# be lost with the fast drive, and the volume is read; all else that is not zeros is theirs.
+# What the shelves hold is known from elsewhere: the module lists what would be lost with the
+# fast drives, and the volume is read; all else that is not zeros is theirs. At rest that is
+# done before the cut; under load after it, on all drives, which are then put back as the power had left them.
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
@@ -16,7 +17,7 @@ RANDOM=$SEED
 UP=(stream_kb=64 commit_ms=60000 janitor_high=1000 janitor_low=990 cache_mb=0)
 PATH=$TERRACE_TREE/build:$PATH in_ram orders dmsetup dd
 dmsetup() { from_ram dmsetup "$@"; }
-klog_allow 'drive (fast|slow)'
+klog_allow 'drive (fast|next|slow)'
 RUNS=/dev/shm/runs	# FIRST NR, by the state that salvage gives them
 
 orders_() { from_ram orders /dev/terrace/vol "$@"; }
@@ -24,20 +25,21 @@ order() { orders_ move "$@" > /dev/shm/order || die "order $*: $(cat /dev/shm/or
 some() { oracle_run --seed "$RANDOM" --depth 4 --max-kb 64 --max-discard-kb 128 --blocks $BLOCKS "$@" > /dev/null; }
 count() { awk '{ n += $2 } END { print n + 0 }' "$1"; }
 
+SHELVES=1		# the tier
 # something of everything: in slots, packed, with clean copies, loose, rewritten since, in the journal only
 spread() {
 	some --ops 150 --hot 0 --weights write=8,fua=1
-	for at in 0 1 2 3; do order $at append codec=lz4 tier_down=1 up=0-300; done
+	for at in 0 1 2 3; do order $at append codec=lz4 tier_down=$SHELVES up=0-300; done
 	order 1 raise tier_up=0 up=0-800
-	vol_message set avoid_tiers=1
+	vol_message set avoid_tiers=$(((1 << SHELVES) - 1))
 	some --ops 60 --hot 0 --weights write=8,fua=1
 	vol_message set avoid_tiers=0
 	vol_message checkpoint
 	some --ops 40 --hot 0
-	order 2 merge codec=zstd shift=2 tier_down=1 up=0-200
+	order 2 merge codec=zstd shift=2 tier_down=$SHELVES up=0-200
 }
 # moves beside writes, until the power goes
-random() { orders_ random 100000 "$RANDOM" 8 tier_down=1 > /dev/shm/random 2>&1; }
+random() { orders_ random 100000 "$RANDOM" 8 tier_down=$SHELVES > /dev/shm/random 2>&1; }
 load() {
 	start random
 	local orders=$JOB
@@ -78,7 +80,10 @@ salvaged() {
 
 # held: the blocks that the shelves have the present value of, one on a line
 held() {
-	orders_ only 0 > /dev/shm/only || die "what lies on the fast drive alone cannot be listed"
+	local tier
+	for ((tier = 0; tier < SHELVES; tier++)); do
+		orders_ only $tier || die "what lies on the fast drive alone cannot be listed"
+	done > /dev/shm/only
 	from_ram dd if="$VOL" of=/dev/shm/content bs=1M iflag=direct status=none
 	/usr/bin/python3 -ISc '
 only = set()
@@ -94,6 +99,19 @@ for block in range(len(data) // 4096):
 ' > /dev/shm/held
 	(($(wc -l < /dev/shm/held) >= 500 && $(count /dev/shm/only) >= 200)) || die "$what: only $(wc -l < /dev/shm/held) blocks are on the shelves, $(count /dev/shm/only) on the fast drive alone"
 }
+# ... after a power cut
+held_after() {
+	local d
+	for d in "${DRIVES[@]}"; do from_ram dd if="/dev/mapper/$d" of="/dev/shm/$d.img" bs=1M iflag=direct conv=sparse status=none; done
+	vol_up "${UP[@]}"
+	held
+	vol_down
+	for d in "${DRIVES[@]}"; do
+		blkdiscard "/dev/mapper/$d"
+		from_ram dd if="/dev/shm/$d.img" of="/dev/mapper/$d" bs=1M oflag=direct conv=sparse status=none
+		rm "/dev/shm/$d.img"
+	done
+}
 # same FILE: the blocks of $1 are as they were
 same() {
 	/usr/bin/python3 -ISc '
@@ -105,13 +123,15 @@ sys.exit(bool(bad))
 ' "$1" > /dev/shm/same
 }
 
+# only_missing: of all tiers above the shelves nothing is there, and that is all that check has said
+only_missing() { [[ $(grep -c '^problem: tier [01]: is missing' /dev/shm/said) = "$SHELVES" ]] && grep -q ": $SHELVES problem" /dev/shm/said; }
 # from_shelves [ARG...]: repaired without the fast drive, opened, compared
 from_shelves() {
 	mkdrive meta ram 16 lbs=4096 group=new
 	terracectl repair --from-shelves --to /dev/mapper/meta "$@" /dev/mapper/slow > /dev/shm/said 2>&1 || [ $? = 1 ] || { cat /dev/shm/said; die "$what: repair"; }
 	grep -q 'blocks mapped' /dev/shm/said || { cat /dev/shm/said; die "$what: repair wrote nothing"; }
 	# nothing else is wrong
-	terracectl check --full /dev/mapper/slow /dev/mapper/meta > /dev/shm/said 2>&1 || { grep -q '^problem: tier 0: is missing' /dev/shm/said && grep -q ': 1 problem$' /dev/shm/said; } || { cat /dev/shm/said; die "$what: not sound"; }
+	terracectl check --full /dev/mapper/slow /dev/mapper/meta > /dev/shm/said 2>&1 || only_missing || { cat /dev/shm/said; die "$what: not sound"; }
 	terracectl activate --degraded --as vol /dev/mapper/slow /dev/mapper/meta > /dev/shm/said 2>&1 || { cat /dev/shm/said; die "$what: does not come up"; }
 	from_ram dd if="$VOL" of=/dev/shm/now bs=1M iflag=direct status=none
 	same "${HELD:-/dev/shm/held}" || { cat /dev/shm/same; die "$what: not all that the shelves hold came back"; }
@@ -139,17 +159,41 @@ read_only() {
 	vol_down
 }
 
+# by_mirror: the synchronous one, right after the power went under load
+by_mirror() {
+	local whole=$VOL_TABLE
+	VOL_TABLE=${whole/\/dev\/mapper\/fast/missing}
+	vol_up "${UP[@]}"
+	check_eq "$what: mode" "$(vol_get mode)" write
+	orders_ only 0 > /dev/shm/lost
+	oracle_crash --keep --eio /dev/shm/eio > /dev/shm/verified || { cat /dev/shm/verified; die "$what: what is on other drives"; }
+	cmp -s /dev/shm/lost /dev/shm/eio || { diff /dev/shm/lost /dev/shm/eio | head -20; die "$what: what gives EIO (>) is not what lay on the fast drive alone (<)"; }
+	[ "$(count /dev/shm/eio)" -ge 100 ] || die "$what: only $(count /dev/shm/eio) blocks lay there"
+	from_ram dd if="$VOL" of=/dev/shm/now bs=4k iflag=direct conv=noerror,sync status=none 2> /dev/null || true
+	same /dev/shm/held || { cat /dev/shm/same; die "$what: by the mirror"; }
+	echo "$what: by the mirror $(count /dev/shm/eio) blocks are lost, as listed, all else is there"
+	vol_down
+	VOL_TABLE=$whole
+}
+
 # one MIRROR STOP: load (the power goes under it), cut (at rest), clean
 one() {
 	what="mirror $1, stop $2"
-	vol_models "$SEED" fast:32 slow:448
-	vol_format --tier optane:slots:atomic=/dev/mapper/fast --tier hdd:shelves:atomic=/dev/mapper/slow --mirror "$1" --size ${SIZE}M --journal 1M
+	DRIVES=(fast slow) SHELVES=1
+	local sizes=(fast:32 slow:448) tiers=(--tier optane:slots:atomic=/dev/mapper/fast)
+	# a synchronous one lies on a second drive of slots, which is lost in the end as well
+	if [ "$1" = sync ]; then
+		DRIVES=(fast next slow) SHELVES=2
+		sizes=(fast:32 next:32 slow:448) tiers+=(--tier nvme:slots:atomic=/dev/mapper/next)
+	fi
+	vol_models "$SEED" "${sizes[@]}"
+	vol_format "${tiers[@]}" --tier hdd:shelves:atomic=/dev/mapper/slow --mirror "$1" --size ${SIZE}M --journal 1M
 	vol_up "${UP[@]}"
 	check_eq "mirror" "$(vol_get mirror)" "$1"
 	oracle_new "$SEED"
 	spread
 	case $2 in
-	load)	load ;;
+	load)	load; held_after ;;
 	cut)	sync "$VOL"; held; vol_cut ;;
 	clean)	held; vol_down ;;
 	esac
@@ -158,7 +202,11 @@ one() {
 	rmdrive fast
 	local judged=crash
 	[ "$2" != clean ] || judged=clean
-	if [ "$1" = lazy ]; then
+	if [ "$1" = sync ]; then
+		by_mirror
+		from_ram dd if=/dev/urandom of=/dev/mapper/next bs=1M oflag=direct status=none 2> /dev/null || true
+		rmdrive next
+	elif [ "$1" = lazy ]; then
 		read_only "$2"
 		salvaged $judged /dev/mapper/slow
 		[ $((CERTAIN + OLDER)) -ge 400 ] || die "$what: only $CERTAIN certain and $OLDER older blocks"
@@ -169,11 +217,9 @@ one() {
 		expect_fail 'tier 0 is missing.*--size' terracectl repair --from-shelves --to /dev/mapper/meta /dev/mapper/slow
 		rmdrive meta
 	fi
-	if [ "$2" != load ]; then
-		if [ "$1" = none ]; then from_shelves --size ${SIZE}M; else from_shelves; fi
-	fi
+	if [ "$1" = lazy ]; then from_shelves; else from_shelves --size ${SIZE}M; fi
 	rmdrive slow
 }
 
-for how in ${HOW:-lazy:load lazy:cut lazy:clean none:cut}; do one "${how%:*}" "${how#*:}"; done
-pass "the fastest drive destroyed: ${HOW:-with a lazy mirror under load, at rest and after a clean stop, without a mirror}"
+for how in ${HOW:-sync:load lazy:load lazy:cut lazy:clean none:cut}; do one "${how%:*}" "${how#*:}"; done
+pass "the fastest drive destroyed: ${HOW:-with a synchronous mirror under load, with a lazy one under load, at rest and after a clean stop, without a mirror}"
