@@ -69,9 +69,11 @@ drive d error add read 0 8 status=nospc count=1
 expect_fail "No space left" block d 0
 drive d error add read 0 8 status=medium count=1
 expect_fail "Input/output error|No data" block d 0
+was=$(drive_get d struck)
 drive d error add read 8 8 delay=300ms status=ok
 [ "$(pace_ max d read --count 1 --start 4096)" -ge 300000000 ] || die "a slow range is not slow"
 [ "$(pace_ max d read --count 1 --start 8192)" -lt 300000000 ] || die "its neighbour is slow"
+check_eq "commands delayed" $(($(drive_get d struck) - was)) 1
 drive d error clear
 
 echo "-- held before its data move, until it is released or the power goes"
