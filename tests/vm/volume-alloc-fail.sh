@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every single allocation of creating, reloading, resizing, ordering and removing a volume fails once: an error or none, the same content.
+# Every single allocation of creating, reloading, resizing, tuning, ordering, evacuating and removing a volume fails once: an error or none, the same content.
 # vm: mode=functional memory=2G timeout=600 kernel=debug build=failnth,oracle,orders
 # shellcheck disable=SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
@@ -109,6 +109,44 @@ VOL_TABLE="0 $sectors ${VOL_TABLE#0 * }"
 vol_reload
 intact
 
+# a drive that has become larger: its tier is as it was, or has all of it: a shelf of 64 MiB more
+slow_mb=512
+larger() {
+	blocks=$(cat /sys/fs/terrace/*/tier2/blocks)
+	slow_mb=$((slow_mb + 64))
+	truncate -s ${slow_mb}M /dev/shm/slow
+	losetup -c "${VOL_DRIVES[2]}"
+}
+grow_tier() { vol_message grow_tier 2; }
+tier_grown() {
+	local now
+	now=$(cat /sys/fs/terrace/*/tier2/blocks)
+	if [ "$1" = 0 ]; then
+		[ "$now" -gt "$blocks" ] || die "a tier that was told to grow has $now blocks"
+		larger
+	else
+		check_eq "blocks of the tier" "$now" "$blocks"
+	fi
+	look "$2"
+}
+larger
+each "message grow_tier" grow_tier tier_grown
+
+# the old value or the new one, each time another
+tuned() { cat /sys/fs/terrace/*/tune/"$tunable"; }
+for tunable in stream_kb commit_ms cache_mb avoid_tiers; do
+	value=$(tuned)
+	was=$value
+	set_it() { vol_message set "$tunable=$((value ^ 1))"; }
+	is_set() {
+		[ "$1" != 0 ] || value=$((value ^ 1))
+		check_eq "$tunable" "$(tuned)" "$value"
+		look "$2"
+	}
+	each "message set $tunable" set_it is_set none	# most are a number that is written down
+	vol_message set "$tunable=$was"
+done
+
 # ---- the control device: opening it, orders, ranges, queries ----
 for order in "move 0 merge tier_down=2 codec=zstd" "move 0 raise up=0-99" "move 1 append tier_down=1" "show 2" "summary 0" \
 	"range 0 100 pin-fast"; do
@@ -118,6 +156,24 @@ for order in "move 0 merge tier_down=2 codec=zstd" "move 0 raise up=0-99" "move 
 	given() { look "$2"; }
 	each "orders $order" give given
 done
+intact
+
+# ---- terracectl evacuate: the tunable, and an order for each region; the second tier has some of one each time ----
+filled() {
+	terracectl evacuate --undo vol 1
+	orders /dev/terrace/vol move 1 raise tier_up=1 up=0-63 > /dev/shm/fault/raised || [ $? = 1 ]
+	[ "$(cat /sys/fs/terrace/*/tier1/used_blocks)" -gt 0 ] || die "nothing is on the tier that is to be emptied: $(cat /dev/shm/fault/raised)"
+}
+evacuate() { terracectl evacuate --to 2 vol 1; }
+evacuated() {
+	# commits free what has left
+	[ "$1" != 0 ] || check_eq "blocks on the evacuated tier" "$(cat /sys/fs/terrace/*/tier1/used_blocks)" 0
+	look "$2"
+	filled
+}
+filled
+each "evacuate" evacuate evacuated
+terracectl evacuate --undo vol 1
 intact
 
 # ---- remove ----
