@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A volume cannot write down what it has acknowledged: terracectl add, replace, leave and deactivate do not stop it, at no stop of theirs, and deactivate --force leads out; evacuate says so at once.
-# vm: mode=functional memory=1G cpus=1 timeout=300 build=die
+# vm: mode=functional memory=1G cpus=1 timeout=900 build=die
 # shellcheck disable=SC2119,SC2120
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
