@@ -22,6 +22,7 @@
 
 /* No tunables: they bound the work of a tick, and of rounds that accesses which are lost all the time would begin. */
 #define RECORDS		8192u	/* of RALT's, a tick */
+#define STRETCH		(1ull << 20)	/* blocks, a tick, or 1/1024 of them: what RALT has not written yet is sorted for each */
 #define LOOKS		8u	/* at regions with heat that are not full: each may read a page of the map */
 #define LOST_NS		600000000000ull	/* from one round to the next, where accesses are lost all the time */
 #define COUNTED_NS	10000000000ull	/* what was discarded before that the kernel has counted */
@@ -123,13 +124,17 @@ static int see_heat(void *ctx, const struct ralt_heat *heat)
 void nowhere_tick(struct engine *e)
 {
 	struct look l = { .e = e, .left = LOOKS, .region = UINT64_MAX };
+	uint64_t end;
 
 	if (!e->nowhere.going && is_due(e))
 		nowhere_begin(e);
 	begin_again(e);
-	if (!e->nowhere.going || !e->book.complete || e->warmth.kind != HEAT_RALT)
+	if (!e->nowhere.going || !e->book.complete || e->warmth.kind != HEAT_RALT || e->nr_cold >= COLD_MOST)
 		return;
-	if (ralt_scan_some(e->warmth.ralt, &e->nowhere.next, e->shape.blocks, RECORDS, see_heat, &l) < 0)
+	end = e->nowhere.next + (e->shape.blocks >> 10 > STRETCH ? e->shape.blocks >> 10 : STRETCH);
+	if (end > e->shape.blocks)
+		end = e->shape.blocks;
+	if (ralt_scan_some(e->warmth.ralt, &e->nowhere.next, end, RECORDS, see_heat, &l) < 0)
 		e->nowhere.next += REGION_BLOCKS;	/* what cannot be read does not keep the rest from it */
 	e->nowhere.going = e->nowhere.next < e->shape.blocks;
 }
