@@ -9,7 +9,7 @@
  *
  * Where there is always something to move and nobody rests there are no such intervals.  So after learn_after with
  * moves, and when the base is older than relearn_after of them, the brake listens: no order is to be given
- * until those under way have ended and an interval has been heard, or nobody was there to be heard.
+ * until those under way have ended and an interval has been heard, or too few were there to be heard.
  *
  *	base 100 us, tolerance 1: 250 us -> share 1 to 0.5, again -> 0.25, then 150 us -> 0.30
  */

@@ -139,9 +139,11 @@ struct order {
 struct pedal {
 	struct brake brake;
 	uint64_t seen[TERRACE_HEAT_BUCKETS];	/* of the sense's counts */
-	double us;
+	double us;		/* with orders under way */
 	uint64_t ops;
 	uint32_t ticks;
+	double quiet_us;	/* without */
+	uint64_t quiet_ops;
 };
 
 #define GAIN_WAITS	8u

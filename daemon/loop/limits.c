@@ -195,14 +195,28 @@ static uint64_t hear_times(struct pedal *p, const uint64_t *counts, double *us)
 	return ops;
 }
 
+/* A pause is a tick, however little is heard in it: what it takes to be judged is gathered over as many as that needs. */
+static void step_quiet(struct pedal *p, const struct brake_tunables *t, double us, uint64_t ops)
+{
+	p->quiet_us += us;
+	p->quiet_ops += ops;
+	if (p->quiet_ops < t->min_ops) {
+		brake_step(&p->brake, t, 0, 0, false);
+		return;
+	}
+	brake_step(&p->brake, t, p->quiet_ops ? p->quiet_us / (double)p->quiet_ops : 0, p->quiet_ops, false);
+	p->quiet_us = 0;
+	p->quiet_ops = 0;
+}
+
 /*
- * With orders under way times are gathered over some ticks, for who waits the longest is heard the least; a pause of theirs
- * is to be short.  What was gathered waits for the next orders: it says nothing of a time without.
+ * With orders under way times are gathered over some ticks, for who waits the longest is heard the least.  What was gathered
+ * waits for the next orders: it says nothing of a time without, as what was heard without says nothing of them.
  */
 static void step_pedal(struct pedal *p, const struct brake_tunables *t, double us, uint64_t ops, bool moving)
 {
 	if (!moving) {
-		brake_step(&p->brake, t, ops ? us / (double)ops : 0, ops, false);
+		step_quiet(p, t, us, ops);
 		return;
 	}
 	p->us += us;

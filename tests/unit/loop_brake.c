@@ -7,9 +7,9 @@
 
 /*
  * Ticks until the fast tier is half empty, where users wait for @slow_ns whenever an order is under way, and read no more than
- * @reads times a tick then.
+ * @reads times a tick then, else @quiet times.
  */
-static uint64_t ticks_for_room(double slow_ns, int reads, double rate, double *base, uint64_t *braked)
+static uint64_t ticks_for_room(double slow_ns, int reads, int quiet, double rate, double *base, uint64_t *braked)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
 	uint64_t ticks = 0;
@@ -28,7 +28,7 @@ static uint64_t ticks_for_room(double slow_ns, int reads, double rate, double *b
 		volume_write(&s->v, b * 7 % BLOCKS);
 	sim_open(s);
 	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
-		for (int i = 0; i < (s->queued ? reads : 64); i++)
+		for (int i = 0; i < (s->queued ? reads : quiet); i++)
 			sim_access(s, prng_below(&s->prng, BLOCKS), false);
 		assert_int_equal(sim_tick(s), 0);
 	}
@@ -44,10 +44,10 @@ static void the_brake_holds_moves_back(void **state)
 	(void)state;
 	for (int limited = 0; limited < 2; limited++) {
 		double base, rate = limited ? 1e6 : 0;
-		uint64_t braked, held, free = ticks_for_room(100e3, 64, rate, &base, &braked);
+		uint64_t braked, held, free = ticks_for_room(100e3, 64, 64, rate, &base, &braked);
 
 		assert_int_equal(braked, 0);
-		held = ticks_for_room(1e6, 64, rate, &base, &braked);
+		held = ticks_for_room(1e6, 64, 64, rate, &base, &braked);
 		print_message("%s: %llu ticks, %llu under the brake (%llu times, base %.0f us)\n",
 			      limited ? "1 MB a second" : "no limit", (unsigned long long)free, (unsigned long long)held,
 			      (unsigned long long)braked, base);
@@ -63,15 +63,34 @@ static void the_brake_holds_moves_back(void **state)
 static void who_is_slowed_down_most_is_heard(void **state)
 {
 	double base;
-	uint64_t braked, held, free = ticks_for_room(100e3, 64, 1e6, &base, &braked);
+	uint64_t braked, held, free = ticks_for_room(100e3, 64, 64, 1e6, &base, &braked);
 
 	(void)state;
-	held = ticks_for_room(50e6, 2, 1e6, &base, &braked);
+	held = ticks_for_room(50e6, 2, 64, 1e6, &base, &braked);
 	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
 		      (unsigned long long)braked);
 	assert_true(braked > 5);
 	assert_true(2 * held > 3 * free);
 	assert_true(held < 5000);
+}
+
+/* Nor is more heard of one while moves pause, so a pause tells little: what it takes without moves is learnt all the same. */
+static void who_reads_little_is_protected(void **state)
+{
+	(void)state;
+	for (int reads = 2; reads <= 4; reads++) {
+		double base;
+		uint64_t braked, held, free = ticks_for_room(100e3, reads, reads, 1e6, &base, &braked);
+
+		assert_int_equal(braked, 0);
+		held = ticks_for_room(1e6, reads, reads, 1e6, &base, &braked);
+		print_message("%d reads a tick: %llu ticks, %llu under the brake (%llu times, base %.0f us)\n", reads,
+			      (unsigned long long)free, (unsigned long long)held, (unsigned long long)braked, base);
+		assert_near(base, 100, 1);
+		assert_true(braked > 5);
+		assert_true(2 * held > 3 * free);
+		assert_true(held < 5000);
+	}
 }
 
 /* A block that is fast, or is not. */
@@ -86,10 +105,10 @@ static uint64_t one_that_is(struct sim *s, bool fast)
 }
 
 /*
- * Ticks until the fast tier is half empty, on a disk that is read with a share of 1 - @hits, from tick @from on of
+ * Ticks until the fast tier is half empty, on a disk that gets a share of 1 - @hits of @reads a tick, from tick @from on of
  * 1 - @later; hits take ten times as long while an order is under way, or not.
  */
-static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, double hits, double later, uint64_t from, uint64_t *braked)
+static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, int reads, double hits, double later, uint64_t from, uint64_t *braked)
 {
 	struct sim *s = sim_create(BLOCKS, FAST);
 	uint64_t ticks = 0;
@@ -109,8 +128,8 @@ static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, double hits, doubl
 		volume_write(&s->v, b * 7 % BLOCKS);
 	sim_open(s);
 	for (; s->v.fast_used > FAST / 2 && ticks < 5000; ticks++) {
-		for (int i = 0; i < 64; i++)
-			sim_access(s, one_that_is(s, i < 64 * (ticks < from ? hits : later)), false);
+		for (int i = 0; i < reads; i++)
+			sim_access(s, one_that_is(s, i < reads * (ticks < from ? hits : later)), false);
 		assert_int_equal(sim_tick(s), 0);
 	}
 	*braked = limits_braked(&s->e);
@@ -121,28 +140,43 @@ static uint64_t ticks_of_mixed_reads(bool timed, bool slowed, double hits, doubl
 /* Two thirds are hits: that they take ten times as long makes the mean of all 1.3 times what it was. */
 static void the_brake_hears_each_tier(void **state)
 {
-	uint64_t braked, held, free = ticks_of_mixed_reads(true, false, 0.67, 0.67, 0, &braked);
+	uint64_t braked, held, free = ticks_of_mixed_reads(true, false, 64, 0.67, 0.67, 0, &braked);
 
 	(void)state;
 	assert_int_equal(braked, 0);
-	held = ticks_of_mixed_reads(true, true, 0.67, 0.67, 0, &braked);
+	held = ticks_of_mixed_reads(true, true, 64, 0.67, 0.67, 0, &braked);
 	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
 		      (unsigned long long)braked);
 	assert_true(braked > 5);
 	assert_true(held > 2 * free);
 }
 
+/* So it does where a tier has three reads a tick, and the other one. */
+static void the_brake_hears_a_tier_that_is_read_little(void **state)
+{
+	uint64_t braked, held, free = ticks_of_mixed_reads(true, false, 4, 0.67, 0.67, 0, &braked);
+
+	(void)state;
+	assert_int_equal(braked, 0);
+	held = ticks_of_mixed_reads(true, true, 4, 0.67, 0.67, 0, &braked);
+	print_message("%llu ticks, %llu under the brake, %llu times\n", (unsigned long long)free, (unsigned long long)held,
+		      (unsigned long long)braked);
+	assert_true(braked > 5);
+	assert_true(4 * held > 5 * free);
+	assert_true(held < 5000);
+}
+
 /* Hits become misses: the mean is four times what it was and more, each tier serves as before. */
 static void a_hotspot_that_moves_is_no_reason_to_brake(void **state)
 {
-	uint64_t braked, ticks = ticks_of_mixed_reads(true, false, 0.95, 0.05, 40, &braked);
+	uint64_t braked, ticks = ticks_of_mixed_reads(true, false, 64, 0.95, 0.05, 40, &braked);
 
 	(void)state;
 	print_message("%llu ticks, braked %llu times\n", (unsigned long long)ticks, (unsigned long long)braked);
 	assert_true(ticks > 60);
 	assert_int_equal(braked, 0);
 	/* The mean alone would have it so. */
-	ticks_of_mixed_reads(false, false, 0.95, 0.05, 40, &braked);
+	ticks_of_mixed_reads(false, false, 64, 0.95, 0.05, 40, &braked);
 	assert_true(braked > 0);
 }
 
@@ -257,7 +291,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_brake_holds_moves_back),
 		cmocka_unit_test(who_is_slowed_down_most_is_heard),
+		cmocka_unit_test(who_reads_little_is_protected),
 		cmocka_unit_test(the_brake_hears_each_tier),
+		cmocka_unit_test(the_brake_hears_a_tier_that_is_read_little),
 		cmocka_unit_test(a_hotspot_that_moves_is_no_reason_to_brake),
 		cmocka_unit_test(full_cpus_hold_moves_back),
 		cmocka_unit_test(full_cpus_do_not_hold_back_what_is_not_known),
