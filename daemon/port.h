@@ -144,10 +144,11 @@ struct health {
 	/* False: no drive that tells, or it has not answered yet. */
 	bool (*wear)(struct health *health, uint32_t tier, struct port_wear *out);
 	/*
-	 * What the tier's drive, the one with this number, has answered since the last call; asks it anew.  False: nothing.
-	 * No answer is given twice: the kernel part goes on counting from the last that it got.
+	 * What the tier's drive, the one with this number, has answered since the last call; @ask: asks it anew.  False:
+	 * nothing.  No answer is given twice: the kernel part goes on counting from the last that it got.
 	 */
-	bool (*room)(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, struct port_room *out);
+	bool (*room)(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, bool ask,
+		     struct port_room *out);
 	void (*close)(struct health *health);
 };
 

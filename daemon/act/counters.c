@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PHYSICAL_S		2	/* between two reports of drives that compress */
 #define HOME_FULL_PERMILLE	900	/* inside, as the kernel has it: nothing more goes there */
 
 /* ---- files ------------------------------------------------------------------------------ */
@@ -230,11 +229,10 @@ static void report_physical(struct counters *c, struct health *health, const str
 
 	for (uint32_t t = 0; t < state->nr_tiers; t++)
 		any |= state->tier[t].kind == TERRACE_KIND_HOME && !state->tier[t].missing;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!any || now.tv_sec < c->next_physical)
+	if (!any)
 		return;
-	c->next_physical = now.tv_sec + PHYSICAL_S;
-	physical_report(c->major, c->minor, health, &c->heard);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	physical_report(c->major, c->minor, health, now.tv_sec, &c->heard);
 }
 
 int counters_read(struct counters *c, uint32_t nr_tiers, uint64_t of_blocks, struct health *health, struct port_state *out)

@@ -28,7 +28,6 @@ struct counters {
 	uint64_t last_writes[TERRACE_MAX_RESULT_TIERS];
 	uint64_t last_ios, last_sectors;
 	uint64_t written_blocks[TERRACE_MAX_RESULT_TIERS];
-	time_t next_physical;
 	struct physical_heard heard;
 	struct cpu_time cpu;
 	struct kept kept[COUNTERS_KEPT];

@@ -16,6 +16,7 @@
 #include "log.h"
 
 #define BLOCK_BYTES	4096u
+#define EVERY_S		2	/* drives are asked */
 
 /* ---- drives ---------------------------------------------------------------------------- */
 
@@ -37,10 +38,10 @@ static bool zram_room(unsigned int major, unsigned int minor, struct port_room *
 }
 
 /* As its thread has it: the drive is not waited for here.  false: it has said nothing since. */
-static bool drive_room(struct health *health, int tier, unsigned int major, unsigned int minor, struct port_room *room)
+static bool drive_room(struct health *health, int tier, unsigned int major, unsigned int minor, bool ask, struct port_room *room)
 {
 	if (health)
-		return health->room(health, (uint32_t)tier, major, minor, room);
+		return health->room(health, (uint32_t)tier, major, minor, ask, room);
 	*room = (struct port_room){ .why = "there is no thread to ask it" };
 	return true;
 }
@@ -84,7 +85,30 @@ struct volume {
 	const char *name;
 	unsigned int major, minor;
 	struct health *health;
+	bool ask;
 };
+
+/*
+ * An answer is sent on in the tick it came in: the module counts what it takes away inside the drive from the last that it
+ * got, and one from before would undo that.
+ */
+static bool look_tier(const struct volume *v, int tier, unsigned int major, unsigned int minor, struct physical_heard *heard,
+		      struct port_room *room)
+{
+	const uint32_t bit = 1u << tier;
+	bool news;
+
+	if (v->ask && zram_room(major, minor, room))
+		return true;
+	if (!v->ask && !(heard->awaited & bit))
+		return false;
+	news = drive_room(v->health, tier, major, minor, v->ask, room);
+	if (v->ask && v->health)
+		heard->awaited |= bit;
+	else if (news)
+		heard->awaited &= ~bit;
+	return news;
+}
 
 static bool report_tier(const struct volume *v, int tier, const char *device, struct physical_heard *heard)
 {
@@ -93,7 +117,7 @@ static bool report_tier(const struct volume *v, int tier, const char *device, st
 
 	if (sscanf(device, "%u:%u", &a, &b) != 2)
 		return false;
-	if (!zram_room(a, b, &room) && !drive_room(v->health, tier, a, b, &room))
+	if (!look_tier(v, tier, a, b, heard, &room))
 		return false;
 	if (room.limit) {
 		heard->spoke |= 1u << tier;
@@ -126,14 +150,21 @@ static int report_table(const struct volume *v, char *words, struct physical_hea
 	return sent;
 }
 
-int physical_report(unsigned int major, unsigned int minor, struct health *health, struct physical_heard *heard)
+int physical_report(unsigned int major, unsigned int minor, struct health *health, time_t now, struct physical_heard *heard)
 {
-	struct volume v = { "", major, minor, health };
-	struct dm_task *t = task(DM_DEVICE_TABLE, major, minor);
+	struct volume v = { "", major, minor, health, now >= heard->next };
 	char *type = NULL, *words = NULL;
 	uint64_t start, length;
+	struct dm_task *t;
 	int sent = 0;
 
+	if (!v.ask && !heard->awaited)
+		return 0;
+	if (v.ask) {
+		heard->awaited = 0;
+		heard->next = now + EVERY_S;
+	}
+	t = task(DM_DEVICE_TABLE, major, minor);
 	if (t && dm_task_run(t)) {
 		dm_get_next_target(t, NULL, &start, &length, &type, &words);
 		v.name = dm_task_get_name(t);

@@ -130,7 +130,8 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static bool room_answer(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, struct port_room *out)
+static bool room_answer(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, bool ask,
+			struct port_room *out)
 {
 	struct watcher *w = (struct watcher *)health;
 	const uint32_t disk = major << 20 | minor;
@@ -146,8 +147,10 @@ static bool room_answer(struct health *health, uint32_t tier, unsigned int major
 	news = r->news;
 	*out = r->said;
 	r->news = false;
-	w->wanted |= 1u << tier;
-	pthread_cond_signal(&w->called);
+	if (ask) {
+		w->wanted |= 1u << tier;
+		pthread_cond_signal(&w->called);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return news;
 }

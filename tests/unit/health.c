@@ -83,7 +83,13 @@ static int teardown(void **state)
 
 static bool room(unsigned int minor, struct port_room *out)
 {
-	return health->room(health, 1, 259, minor, out);
+	return health->room(health, 1, 259, minor, true, out);
+}
+
+/* Whether it has answered, without asking anew. */
+static bool answered(unsigned int minor, struct port_room *out)
+{
+	return health->room(health, 1, 259, minor, false, out);
 }
 
 /* What it answers to the request that is under way, and whether it does within some seconds. */
@@ -149,6 +155,33 @@ static void no_answer_is_given_twice(void **state)
 	assert_int_equal(said.used, 6);
 }
 
+/* Who looks in each tick for the answer to one question does not ask a new one with each look. */
+static void looking_for_an_answer_asks_nothing(void **state)
+{
+	const struct timespec rest = { .tv_nsec = 10000000 };
+	struct port_room said;
+	bool news = false;
+
+	(void)state;
+	assert_false(answered(1, &said));
+	nanosleep(&rest, NULL);
+	assert_int_equal(gate->rooms_asked, 0);
+	assert_false(room(1, &said));
+	wait_asked();
+	assert_false(answered(1, &said));
+	gate->used = 7;
+	sem_post(&gate->let);
+	for (int i = 0; i < 500 && !news; i++) {
+		news = answered(1, &said);
+		nanosleep(&rest, NULL);
+	}
+	assert_true(news);
+	assert_int_equal(said.used, 7);
+	assert_false(answered(1, &said));
+	nanosleep(&rest, NULL);
+	assert_int_equal(gate->rooms_asked, 1);
+}
+
 /* A tier is given another drive while the first is asked: what that says is not the other's. */
 static void a_replaced_drive_does_not_answer_for_the_next(void **state)
 {
@@ -187,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_drive_that_hangs_holds_up_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_answer_is_given_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(looking_for_an_answer_asks_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_replaced_drive_does_not_answer_for_the_next, setup, teardown),
 		cmocka_unit_test_setup_teardown(nor_does_it_hold_up_the_end, setup, teardown),
 	};

@@ -91,7 +91,7 @@ static void an_empty_thin_namespace_says_so(void **state)
 #define TABLE	"4095:1 2 4095:2 nvme slots 4095:3 csd home"
 
 static char table[100], messages[400], said[1000];
-static int tasks;
+static int tasks, tasks_run;
 
 struct dm_task *dm_task_create(int type)
 {
@@ -135,6 +135,7 @@ int dm_task_set_message(struct dm_task *task, const char *message)
 int dm_task_run(struct dm_task *task)
 {
 	(void)task;
+	tasks_run++;
 	return 1;
 }
 
@@ -176,16 +177,18 @@ int nvme_disk_open(unsigned int major, unsigned int minor)
 }
 
 static struct port_room answer;
-static int asked;
+static int asked, looked;
 static bool answers;
 
-static bool has_room(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, struct port_room *out)
+static bool has_room(struct health *health, uint32_t tier, unsigned int major, unsigned int minor, bool ask,
+		     struct port_room *out)
 {
 	assert_non_null(health);
 	assert_int_equal(tier, 1);
 	assert_int_equal(major, 4095);
 	assert_int_equal(minor, 3);
-	asked++;
+	asked += ask;
+	looked++;
 	*out = answer;
 	return answers;
 }
@@ -197,18 +200,20 @@ static void what_the_thread_has_heard_is_sent_on(void **state)
 
 	(void)state;
 	messages[0] = said[0] = 0;
-	assert_int_equal(physical_report(253, 7, &health, &heard), 0);	/* no answer yet */
+	asked = 0;
+	answers = false;
+	assert_int_equal(physical_report(253, 7, &health, 10, &heard), 0);	/* no answer yet */
 	assert_int_equal(asked, 1);
 	answers = true;
 	answer = (struct port_room){ .used = 17, .limit = 100 };
-	assert_int_equal(physical_report(253, 7, &health, &heard), 1);
+	assert_int_equal(physical_report(253, 7, &health, 12, &heard), 1);
 	assert_string_equal(messages, "physical 1 17 100;");
 	answers = false;
-	assert_int_equal(physical_report(253, 7, &health, &heard), 0);	/* nothing new: the module counts on from that */
+	assert_int_equal(physical_report(253, 7, &health, 14, &heard), 0);	/* nothing new: the module counts on from that */
 	assert_string_equal(messages, "physical 1 17 100;");
 	answers = true;
 	answer = (struct port_room){ .why = "it hangs" };
-	assert_int_equal(physical_report(253, 7, &health, &heard), 0);	/* it has spoken once */
+	assert_int_equal(physical_report(253, 7, &health, 16, &heard), 0);	/* it has spoken once */
 	assert_string_equal(messages, "physical 1 17 100;");
 	assert_string_equal(said, "");
 	assert_int_equal(asked, 4);
@@ -224,9 +229,47 @@ static void a_silent_drive_is_told_once(void **state)
 	answers = true;
 	answer = (struct port_room){ .why = "it hangs" };
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(physical_report(253, 7, &health, &heard), 0);
+		assert_int_equal(physical_report(253, 7, &health, 10 + 2 * i, &heard), 0);
 	assert_string_equal(said, "vol: tier 1: its drive does not say how full it is inside (it hangs): taken for never full");
 	assert_string_equal(messages, "");
+}
+
+/* Or it would undo what the module has counted meanwhile.  The drive is asked no more often for that. */
+static void an_answer_is_sent_on_in_the_tick_it_comes_in(void **state)
+{
+	struct health health = { .room = has_room };
+	struct physical_heard heard = { 0 };
+
+	(void)state;
+	messages[0] = said[0] = 0;
+	asked = looked = tasks_run = 0;
+	answers = false;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(physical_report(253, 7, &health, 10, &heard), 0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(looked, 3);
+	answers = true;
+	answer = (struct port_room){ .used = 17, .limit = 100 };
+	assert_int_equal(physical_report(253, 7, &health, 10, &heard), 1);
+	assert_string_equal(messages, "physical 1 17 100;");
+	assert_int_equal(asked, 1);
+	/* There is nothing to look for until it is asked again: not even at the table. */
+	answers = false;
+	tasks_run = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(physical_report(253, 7, &health, 11, &heard), 0);
+	assert_int_equal(looked, 4);
+	assert_int_equal(tasks_run, 0);
+	assert_int_equal(physical_report(253, 7, &health, 12, &heard), 0);
+	assert_int_equal(asked, 2);
+	/* What had been said before it was asked is not the answer. */
+	answers = true;
+	assert_int_equal(physical_report(253, 7, &health, 14, &heard), 1);
+	assert_int_equal(asked, 3);
+	answer.used = 16;
+	assert_int_equal(physical_report(253, 7, &health, 14, &heard), 1);
+	assert_string_equal(messages, "physical 1 17 100;physical 1 17 100;physical 1 16 100;");
+	assert_int_equal(asked, 3);
 }
 
 int main(void)
@@ -238,6 +281,7 @@ int main(void)
 		cmocka_unit_test(an_empty_thin_namespace_says_so),
 		cmocka_unit_test(what_the_thread_has_heard_is_sent_on),
 		cmocka_unit_test(a_silent_drive_is_told_once),
+		cmocka_unit_test(an_answer_is_sent_on_in_the_tick_it_comes_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
