@@ -44,7 +44,8 @@ void threshold_step(struct engine *e)
 	double reads = (double)(e->state.reads - e->climb_reads);
 	double fast = (double)(e->state.fast_reads - e->climb_fast_reads);
 
-	if (e->climbs && reads >= e->c.tuning.climb.read_share * (double)e->c.tuning.governor.epoch_ops)
+	/* Whatever read_share is: of no reads there is no share that was fast. */
+	if (e->climbs && reads > 0 && reads >= e->c.tuning.climb.read_share * (double)e->c.tuning.governor.epoch_ops)
 		e->c.tuning.mapper.pinning_threshold =
 			climb_step(&e->climb, &e->c.tuning.climb, score(e, reads, fast));
 	e->climb_reads = e->state.reads;

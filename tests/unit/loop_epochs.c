@@ -425,6 +425,27 @@ static void climb_read_share_changes_the_outcome(void **state)
 	assert_true(nothing < 0.2 + 1e-9);
 }
 
+/* Any epoch is a period then, but one without a read has nothing that could be told of it: the search goes on with the next. */
+static void an_epoch_of_writes_does_not_end_the_climb(void **state)
+{
+	struct sim *s = sim_create(BLOCKS, FAST);
+
+	(void)state;
+	s->c.heat = HEAT_CLOCK;
+	s->c.tuning.mapper.pinning_threshold = 0.1;
+	s->c.tuning.climb.read_share = 0;
+	s->c.tuning.governor.epoch_ops = 10000;
+	s->c.tuning.governor.min_moved = 1e9;
+	sim_open(s);
+	sim_hotspot(s, 20000, 4096, 0.9, 1);
+	assert_int_equal(s->v.reads, 0);
+	assert_near(s->e.climb.periods, 0, 0);
+	sim_hotspot(s, 200000, 4096, 0.9, 0.3);
+	print_message("%.3f after an epoch of writes\n", s->e.c.tuning.mapper.pinning_threshold);
+	assert_true(s->e.c.tuning.mapper.pinning_threshold > 0.2);
+	sim_remove(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +461,7 @@ int main(void)
 		cmocka_unit_test(a_reload_keeps_the_threshold_that_was_found),
 		cmocka_unit_test(climb_min_changes_the_outcome),
 		cmocka_unit_test(climb_read_share_changes_the_outcome),
+		cmocka_unit_test(an_epoch_of_writes_does_not_end_the_climb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
