@@ -81,7 +81,9 @@ static int already_active(struct found_volume *v, const char *name)
 	for (u32 i = 0; i < nr && !result; i++) {
 		if (memcmp(list[i].uuid, v->uuid, TERRACE_UUID_BYTES))
 			continue;
-		ctl_error("volume '%s' is active already, as /dev/mapper/%s", v->name, list[i].name);
+		ctl_error("volume '%s' is active already, as /dev/mapper/%s%s", v->name, list[i].name,
+			  !list[i].suspended ? "" :
+			  ", but suspended, by a terracectl deactivate that was stopped perhaps: the same call ends it");
 		result = CTL_PROBLEM;
 	}
 	free(list);

@@ -5,8 +5,9 @@
  * A volume that cannot write down what it has acknowledged stays (quiet.h): no
  * filesystem may have it open, and yet somebody wrote to it. It goes while it
  * stands still, so that nothing comes in between. One that was left one floor
- * down (relay.h) goes with what leads to it. Killed in between, the same call
- * goes on.
+ * down (relay.h) goes with what leads to it, which stands still before it does: a
+ * mirror that copies from it would never do so afterwards. Killed in between, the
+ * same call goes on; Ctrl-C does not come in between.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -17,6 +18,7 @@
 
 #include "activate.h"
 #include "args.h"
+#include "interrupt.h"
 #include "labels.h"
 #include "lock.h"
 #include "quiet.h"
@@ -82,6 +84,43 @@ struct down {
 	bool force;
 };
 
+/* It leads to what runs the volume. */
+static bool leads(const struct down *d)
+{
+	return d->runs && strcmp(d->runs, d->device);
+}
+
+/* From above. On failure all of it runs on. */
+static int stand_still(const struct down *d)
+{
+	int r = leads(d) ? dm_suspend(d->device, true) : 0;
+
+	if (r)
+		return r;
+	r = quiet_begin(d->runs, d->name);
+	if (r && leads(d))
+		quiet_end(d->device);
+	return r;
+}
+
+static void run_on(const struct down *d)
+{
+	quiet_end(d->runs);
+	if (leads(d))
+		quiet_end(d->device);
+}
+
+/* Suspended by a call that was killed: who has it open meanwhile waits for that, and would never close it. */
+static void wake(const struct down *d)
+{
+	struct dm_line line;
+
+	if (d->runs)
+		relay_wake(d->runs);
+	if (leads(d) && !dm_table_line(d->device, &line) && line.suspended)
+		quiet_end(d->device);
+}
+
 static int take_down_now(const struct down *d)
 {
 	bool ask = d->runs && !d->force;
@@ -92,21 +131,23 @@ static int take_down_now(const struct down *d)
 		return r == -ENXIO ? 0 : r;
 	if (line.open_count)
 		return -EBUSY;
-	r = ask ? quiet_begin(d->runs, d->name) : 0;
+	r = ask ? stand_still(d) : 0;
 	if (r)
 		return r;
 	r = dm_remove_now(d->device);
 	if (r && ask)
-		quiet_end(d->runs);	/* who opened it meanwhile waits for that */
+		run_on(d);	/* who opened it meanwhile waits for that */
 	return r;
 }
 
 /* Who looks at each device (udev) has it open for a moment. */
 static int take_down(const struct down *d)
 {
-	int r = take_down_now(d);
+	int r;
 
-	for (u32 k = 0; r == -EBUSY && k < WAIT_TENTHS; k++) {
+	wake(d);
+	r = take_down_now(d);
+	for (u32 k = 0; r == -EBUSY && k < WAIT_TENTHS && !interrupt_seen(); k++) {
 		usleep(100000);
 		r = take_down_now(d);
 	}
@@ -235,11 +276,16 @@ static int deactivate_run(const struct ctl_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		return ctl_usage(cmd, "no volume given");
 	result = CTL_OK;
+	interrupt_watch();	/* before one is suspended */
 	list = json_object_new_array();
 	for (int i = optind; i < argc; i++) {
 		struct json_object *o = json_object_new_object();
-		bool failed = deactivate_named(argv[i], force);
+		bool failed = true;
 
+		if (interrupt_seen())
+			ctl_error("interrupted: '%s' is left as it is", argv[i]);
+		else
+			failed = deactivate_named(argv[i], force);
 		json_object_object_add(o, "name", json_object_new_string(argv[i]));
 		json_object_object_add(o, "active", json_object_new_boolean(failed));
 		json_object_array_add(list, o);

@@ -163,11 +163,10 @@ dev_t relay_elsewhere(const struct relay *relay)
 	return makedev(a, b);
 }
 
-/* Suspended to be stopped, by one that was killed then: the volume runs as it did. */
-static void wake(const char *name)
+void relay_wake(const char *name)
 {
 	if (has_table(name, true) && has_volume(name))
-		dm_resume(name, true);
+		quiet_end(name);
 }
 
 /* Twice: what the first look has seen may be the work of one that had the lock then. */
@@ -183,8 +182,8 @@ int relay_find(struct relay *relay, const char *name)
 		/* Loaded and never resumed, by one that was killed: they hold devices. */
 		dm_clear(relay->name);
 		dm_clear(relay->below);
-		wake(relay->name);
-		wake(relay->below);
+		relay_wake(relay->name);
+		relay_wake(relay->below);
 	}
 	return r;
 }

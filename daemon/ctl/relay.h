@@ -60,6 +60,9 @@ bool relay_left(struct relay *relay, const char *name);
 /* Which of the two runs the volume; NULL: neither. */
 const char *relay_runs(const struct relay *relay);
 
+/* Suspended to be stopped, by one that was killed then: the volume runs as it did. */
+void relay_wake(const char *name);
+
 /* NAME leads somewhere, and not below any more (leave.c): the device, or 0. */
 dev_t relay_elsewhere(const struct relay *relay);
 

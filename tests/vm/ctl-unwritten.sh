@@ -6,10 +6,10 @@
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
 . "$TERRACE_TREE/tests/vm/ctl.bash"
-need dm-mirror
+need dm-mirror dm-delay
 
 # some of them: scripts/vm -e PARTS="first later" functional -- bash tests/vm/ctl-unwritten.sh
-parts=${PARTS:-first later goes written evacuated}
+parts=${PARTS:-first later goes written copied stopped evacuated}
 dd if=/dev/urandom of=/dev/shm/data bs=1M count=1 status=none
 cp "$TERRACE_TREE/build/die.so" "$RAM/"
 put() { dd if=/dev/shm/data of="$VOL" bs=1M oflag=direct conv=notrunc"${1:-}" status=none; }
@@ -146,6 +146,121 @@ written() {
 	says "" deactivate vol
 	check_eq "deactivate: mappings of the volume" "$(mappings)" ""
 	away
+}
+
+# ---- deactivate of one whose leave was killed while the kernel copies, which goes on doing so: it waits for what it reads when it is stopped
+suspended() { dmsetup info -c --noheadings -o name,suspended --separator ' ' | sed -n 's/ Suspended$//p' | sort | xargs; }
+copying() { [[ $(dmsetup status vol 2> /dev/null) =~ \ mirror\ 2\ [^\ ]+\ [^\ ]+\ ([0-9]+)/([0-9]+)\  ]] && ((BASH_REMATCH[1] > ${1:-4} && BASH_REMATCH[1] < BASH_REMATCH[2])); }
+HELD=
+leave_killed() {
+	fresh
+	dmc away "0 $(sectors /dev/mapper/spare) delay /dev/mapper/spare 0 0 /dev/mapper/spare 0 100"
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" leave --yes --to /dev/mapper/away vol > /dev/shm/said 2>&1 < /dev/null &
+	pid=$!
+	until_ "copying" copying
+	kill -9 $pid
+	wait $pid 2> /dev/null || true
+	copying || die "copied already"
+}
+# ends STATUS PATTERN ARG...: ... in a time, what is held on the fast drive meanwhile is released; who waits in the kernel cannot be killed
+ends() {
+	local status=0 tries want=$1 pattern=$2
+	shift 2
+	LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" "$@" > /dev/shm/said 2>&1 < /dev/null &
+	pid=$!
+	if [ "$HELD" ]; then
+		drive_wait_held fast
+		sleep 1
+		drive fast release
+	fi
+	for ((tries = 0; tries < 300; tries++)); do
+		! gone $pid || break
+		sleep 0.1
+	done
+	gone $pid || die "terracectl $*: hangs; suspended: $(suspended)"
+	wait $pid || status=$?
+	check_eq "exit status of terracectl $* ($(cat /dev/shm/said))" "$status" "$want"
+	grep -qE -e "$pattern" <<< "$(cat /dev/shm/said)" || die "terracectl $* said '$(cat /dev/shm/said)'"
+}
+copied() {
+	local n
+	leave_killed
+	put
+	# its stop takes long enough for the next region to be begun
+	drive fast error add write "$at" "$len" nth=1 count=1 status=ok hold
+	HELD=1 ends 0 "" deactivate vol
+	down_and_up "deactivate while it is copied"
+	dmr away
+	away
+	# refused: it is copied on
+	leave_killed
+	put
+	journal_fails
+	ends 1 "$refused" deactivate vol
+	there "deactivate while it is copied"
+	check_eq "suspended" "$(suspended)" ""
+	[[ $(dmsetup status vol) =~ \ ([0-9]+)/[0-9]+\  ]]
+	sleep 1
+	copying "${BASH_REMATCH[1]}" || die "not copied on: $(dmsetup status vol)"
+	ends 0 "" deactivate --force vol
+	down_and_up "deactivate --force while it is copied"
+	dmr away
+	away
+	# killed before each of its changes: who opened it meanwhile waits no longer than until the next call
+	for ((n = 1; ; n++)); do
+		leave_killed
+		{ env COUNT=/dev/shm/count DIE_AT=$n LD_PRELOAD="$RAM/die.so" LD_LIBRARY_PATH="$RAM/lib" "$RAM/terracectl" deactivate vol > /dev/shm/said 2>&1 < /dev/null || true; } 2> /dev/null
+		if [ ! "$(mappings)" ]; then break; fi
+		echo "killed before change $n: $(mappings | xargs), suspended: $(suspended)"
+		if [[ $(mappings | xargs) = "vol vol-terrace" ]]; then
+			exec 5< "$VOL"
+			ends 1 "volume 'vol' is in use: open by a program" deactivate vol
+			exec 5<&-
+			check_eq "killed before change $n, refused: suspended" "$(suspended)" ""
+		fi
+		ends 0 "" deactivate vol
+		down_and_up "deactivate, killed before change $n"
+		dmr away
+		away
+	done
+	[ $n -gt 4 ] || die "deactivate has only $n changes"
+	dmr away
+	away
+}
+
+# ---- deactivate, asked to end while the volume is suspended: all of it, or nothing
+stopped() {
+	local signal
+	for signal in TERM HUP; do
+		fresh
+		put
+		drive fast error add write "$at" "$len" nth=1 count=1 status=ok hold
+		LD_LIBRARY_PATH=$RAM/lib "$RAM/terracectl" deactivate vol next > /dev/shm/said 2>&1 < /dev/null &
+		pid=$!
+		drive_wait_held fast
+		kill -$signal $pid
+		sleep 0.5
+		drive fast release
+		until_ "end" gone $pid
+		if wait $pid; then die "$signal, and it ended well"; fi
+		check_eq "$signal: suspended" "$(suspended)" ""
+		check_eq "$signal: mappings of the volume" "$(mappings)" ""
+		check_eq "$signal: said" "$(cat /dev/shm/said)" "terracectl: interrupted: 'next' is left as it is"
+		says "" deactivate vol
+		says "^/dev/mapper/vol$" activate vol
+		there "$signal"
+		# by one that was killed: activate says so, and who opened it waits no longer than until the next call
+		dmsetup suspend --noudevsync --nolockfs vol
+		refuses 1 "is active already, as /dev/mapper/vol, but suspended.* the same call ends it" activate vol
+		exec 5< "$VOL"
+		refuses 1 "volume 'vol' is in use: open by a program" deactivate vol
+		exec 5<&-
+		check_eq "in use: suspended" "$(suspended)" ""
+		dmsetup suspend --noudevsync --nolockfs vol
+		says "" deactivate vol
+		vol_check
+		away
+	done
 }
 
 # ---- evacuate: nothing that it moves would be free
