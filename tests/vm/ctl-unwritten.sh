@@ -192,13 +192,18 @@ copied() {
 	down_and_up "deactivate while it is copied"
 	dmr away
 	away
-	# refused: it is copied on
+	# refused, or one of its requests fails: it is copied on
 	leave_killed
+	for n in 1 2 3; do
+		if env FAIL_AT=$n LD_PRELOAD="$RAM/die.so" LD_LIBRARY_PATH="$RAM/lib" "$RAM/terracectl" deactivate vol > /dev/shm/said 2>&1; then die "request $n failed, and it ended well"; fi
+		check_eq "request $n failed: mappings of the volume" "$(mappings | xargs)" "vol vol-terrace"
+		check_eq "request $n failed: suspended" "$(suspended)" ""
+	done
 	put
 	journal_fails
 	ends 1 "$refused" deactivate vol
+	check_eq "refused: suspended" "$(suspended)" ""
 	there "deactivate while it is copied"
-	check_eq "suspended" "$(suspended)" ""
 	[[ $(dmsetup status vol) =~ \ ([0-9]+)/[0-9]+\  ]]
 	sleep 1
 	copying "${BASH_REMATCH[1]}" || die "not copied on: $(dmsetup status vol)"
