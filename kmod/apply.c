@@ -13,6 +13,7 @@
  * a checkpoint for a commit, so it must not stand behind either of them.
  */
 #include "meta.h"
+#include "packs.h"
 
 /* --- applying -------------------------------------------------------------- */
 
@@ -138,8 +139,12 @@ static void free_one(u32 tier, u64 index, u32 n, bool used, void *context)
 {
 	struct free_ctx *ctx = context;
 
-	if (!used)
-		tr_space_free(ctx->tr, tier, index, n);
+	if (used)
+		return;
+	/* Nobody reads there any more, so nobody puts it in after this. */
+	if (ctx->tr->tier[tier].kind == TERRACE_KIND_SHELVES)
+		tr_promotion_loose_forget(ctx->tr, tr_place(tier, index), n);
+	tr_space_free(ctx->tr, tier, index, n);
 }
 
 static void walk_places(struct list_head *blocks, tr_space_fn fn,

@@ -25,6 +25,7 @@
 #include <linux/smp.h>
 
 #include "io.h"
+#include "loose.h"
 #include "packing.h"
 
 #define MOST_BYTES	(2 * TERRACE_BLOCK_BYTES)	/* a cluster of one block, on any sectors */
@@ -46,6 +47,9 @@ struct tr_cold {
 	struct bio bio;
 	u8 *stored;			/* MOST_BYTES, aligned to pages: some drives copy block by block */
 };
+
+/* Of one bio only one of them is in use. */
+static_assert(sizeof(struct tr_loose) <= sizeof(struct tr_cold));
 
 const size_t tr_per_bio_bytes = sizeof(struct tr_cold) + sizeof(struct tr_io);
 

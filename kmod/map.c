@@ -397,7 +397,7 @@ bool tr_is_stream(struct terrace *tr, u64 block, u32 nr)
  * Behind a read that goes on where others ended: twice what has been read in order. Others, and
  * not one, for device-mapper makes two of a read that goes beyond its region.
  */
-static void see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
+static bool see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
 {
 	bool keeps = tr_tune(tr, TR_TUNE_CACHE_MB);
 	u32 most, blocks;
@@ -405,10 +405,13 @@ static void see_stream(struct terrace *tr, struct tr_io *io, u64 block, u32 nr)
 	io->ahead = 0;
 	io->bulk = false;
 	if (nr == 1 && !keeps)
-		return;		/* whatever it belongs to, it is read alone */
+		return false;	/* whatever it belongs to, it is read alone */
 	most = keeps ? tr_tune(tr, TR_TUNE_AHEAD_KB) / (TERRACE_BLOCK_BYTES / 1024) : 0;
 	blocks = stream_blocks(tr->read_streams, block, nr, 0, &io->bulk);
-	io->ahead = blocks > 2 * nr ? min(2 * blocks, most) : 0;
+	if (blocks <= 2 * nr)
+		return false;
+	io->ahead = min(2 * blocks, most);
+	return true;
 }
 
 /* Hinted or pinned so that new writes go past the fast tiers. */
@@ -470,6 +473,16 @@ static bool packed(struct terrace *tr, struct bio *bio, const struct tr_pack_ref
 	return true;
 }
 
+/* A read of one loose block of a disk: from memory, or so that it is there the next time. What is
+ * read in order is not: it would drive all else out, and nobody comes back to it.
+ */
+static bool loose(struct terrace *tr, struct bio *bio, u64 block)
+{
+	struct tr_io *io = tr_io_of(bio);
+
+	return !see_stream(tr, io, block, 1) && tr_loose_read(tr, bio);
+}
+
 int tr_map(struct terrace *tr, struct bio *bio)
 {
 	struct tr_io *io = tr_io_of(bio);
@@ -511,6 +524,8 @@ int tr_map(struct terrace *tr, struct bio *bio)
 			io->iter = bio->bi_iter;
 		bio_set_dev(bio, tr->tier[io->tier].bdev);
 		bio->bi_iter.bi_sector = tr_io_sector(tr, io);
+		if (how & TR_HOW_ONE && tr_loose_kept(&tr->tier[io->tier]) && loose(tr, bio, block))
+			return DM_MAPIO_SUBMITTED;
 		return DM_MAPIO_REMAPPED;
 	case TR_ZERO:
 		if (nr < all)

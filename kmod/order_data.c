@@ -15,9 +15,11 @@ static void *data_of(const struct tr_order_area *area, u32 i)
 	return area->data + i * TERRACE_BLOCK_BYTES;
 }
 
+/* Is it to be read from its place? */
 static bool to_read(const struct tr_order_state *s, u32 i)
 {
-	return tr_bit(s->into, i) || tr_bit(s->up, i);
+	return (tr_bit(s->into, i) || tr_bit(s->up, i)) && !tr_bit(s->had, i) && !s->pack[i] &&
+	       s->place[i] != TR_NO_PLACE;
 }
 
 /* How many blocks from @i on lie one after the other, @most at most. */
@@ -25,7 +27,7 @@ static u32 read_run(const struct tr_order_state *s, u32 i, u32 most)
 {
 	u32 n = 1;
 
-	while (n < most && i + n < BLOCKS && to_read(s, i + n) && !s->pack[i + n] &&
+	while (n < most && i + n < BLOCKS && to_read(s, i + n) &&
 	       s->place[i + n] == tr_place_add(s->place[i], n))
 		n++;
 	return n;
@@ -44,7 +46,7 @@ static int read_tiers(struct terrace *tr, struct tr_order_state *s, struct tr_or
 		struct tr_tier *tier;
 
 		n = 1;
-		if (s->pack[i] || s->place[i] == TR_NO_PLACE)
+		if (!to_read(s, i))
 			continue;
 		tier = tier_of(tr, s->place[i]);
 		if ((tier->kind == TERRACE_KIND_SLOTS) != slots)
@@ -83,7 +85,7 @@ static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_o
 	for (i = 0; i < BLOCKS; i++) {
 		struct tr_tier *tier;
 
-		if (!to_read(s, i) || s->pack[i] || s->place[i] == TR_NO_PLACE)
+		if (!to_read(s, i))
 			continue;
 		tier = tier_of(tr, s->place[i]);
 		if (!tr_rw(tier->bdev, tier->data_sector +
@@ -101,12 +103,35 @@ static int read_singly(struct terrace *tr, struct tr_order_state *s, struct tr_o
 }
 
 /*
+ * What users have just read from a disk. Should the place have got another block since the
+ * snapshot, so has the map: then this one counts as raced, whatever was read for it.
+ */
+static void take_had(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area)
+{
+	struct tr_cached *entry;
+	u32 i;
+
+	memset(s->had, 0, sizeof(s->had));
+	for (i = tr_order_next(s, 0); i < BLOCKS; i = tr_order_next(s, i + 1)) {
+		entry = to_read(s, i) && tier_of(tr, s->place[i])->kind == TERRACE_KIND_SHELVES ?
+			tr_promotion_loose_find(tr, s->place[i]) : NULL;
+		if (!entry)
+			continue;
+		memcpy(data_of(area, i), tr_cached_data(entry), TERRACE_BLOCK_BYTES);
+		tr_cached_put(tr, entry);
+		tr_bit_set(s->had, i);
+		this_cpu_inc(tr->stats->cache_hits);
+	}
+}
+
+/*
  * Slots are read little by little: what is hot is read there at the same time, and would
  * wait for a whole region to pass. A disk is asked for all at once, so that it can sort.
  */
 static int read_places(struct terrace *tr, struct tr_order_state *s, struct tr_order_area *area,
 		       struct terrace_result *result)
 {
+	take_had(tr, s, area);
 	if (read_tiers(tr, s, area, true, result) || read_tiers(tr, s, area, false, result))
 		return read_singly(tr, s, area, result);
 	return 0;

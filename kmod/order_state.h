@@ -28,6 +28,7 @@ struct tr_order_state {
 	u64 index_place;		/* of its index copy, TR_NO_PLACE: none */
 	void *header;
 	u32 header_bytes, header_blocks;
+	u64 had[TR_LEAF_WORDS];		/* at places: from the promotion cache */
 	u32 failed;			/* reads, of whatever pack or place */
 	u32 avoid;			/* tiers that are to be left, bits (tunable avoid_tiers) */
 	u64 unpack[TR_LEAF_WORDS];	/* of up: they leave their pack as well, which is on one of these; or all do (unclean) */

@@ -91,7 +91,7 @@ bool tr_index_peek(struct terrace *tr, u64 id, u32 *nr_blocks, u8 *codec);
 void tr_index_store(struct terrace *tr, u64 id, const void *data, u32 bytes);
 u64 tr_indexes_evict(struct terrace *tr, u64 bytes);
 
-/* --- promotion.c: what was read from packs ------------------------------------- */
+/* --- promotion.c: what was read from below ------------------------------------- */
 
 struct tr_cached;
 
@@ -118,6 +118,19 @@ void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns);
 u64 tr_promotion_evict(struct terrace *tr, u64 bytes);
 void tr_promotion_fit(struct terrace *tr);	/* to its limit, which may be lower now */
 u64 tr_promotion_bytes(struct terrace *tr, bool plain);
+/*
+ * A loose block, by its place. Room for it to be read into, and there it stays: filled, it is
+ * kept, or else put. While its reader is in the epoch of the place's tier; NULL: not now. Any
+ * context, none of them sleeps.
+ */
+struct tr_cached *tr_promotion_loose_new(struct terrace *tr, u64 place);
+void *tr_promotion_loose_room(struct tr_cached *entry);
+void tr_promotion_loose_keep(struct terrace *tr, struct tr_cached *entry);
+/* As the map names it. The caller puts it. */
+struct tr_cached *tr_promotion_loose_find(struct terrace *tr, u64 place);
+/* These places are about to be free: who read from them has left the epoch. */
+void tr_promotion_loose_forget(struct terrace *tr, u64 place, u32 n);
+u64 tr_promotion_loose_bytes(struct terrace *tr);
 int tr_promotion_init(struct terrace *tr);
 void tr_promotion_exit(struct terrace *tr);
 int tr_promotion_slabs_init(void);		/* the module's */
@@ -171,6 +184,16 @@ struct tr_cold;
 
 /* What a bio of the volume carries: a tr_cold, and behind it, next to the bio, a tr_io. */
 extern const size_t tr_per_bio_bytes;
+
+/* --- loose.c: reads of a loose block, that are kept ------------------------------ */
+
+static inline bool tr_loose_kept(const struct tr_tier *tier)
+{
+	return tier->kind == TERRACE_KIND_SHELVES && tier->class == TERRACE_CLASS_HDD;
+}
+
+/* Of one block; counted in the epoch, and remapped. False: as it is, it can be sent. */
+bool tr_loose_read(struct terrace *tr, struct bio *bio);
 
 /* For block @i of the region, all that @bio asks for, which counts in the epoch. NULL:
  * not this way. Never sleeps. What was begun is sent, and ends the bio.

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The promotion cache: what was just read from packs stays in memory for a
+ * The promotion cache: what was just read from below stays in memory for a
  * while, so that the next read, or the order that promotes it, finds it there.
  *
- * Two sub-tiers in one table. *Stored*: a cluster as it was read, compressed,
- * as far as it was read; found by each of its blocks. *Plain*: a decoded block
- * of a cluster that is hot (core/bypass.h). Each is least recently used first
+ * Three kinds. *Stored*: a cluster of a pack as it was read, compressed, as far
+ * as it was read; found by each of its blocks. *Plain*: a decoded block
+ * of a cluster that is hot (core/bypass.h). *Loose*: a loose block of a disk (loose.c).
+ * What is as the drive has it, and what is plain, is each least recently used first
  * when room is needed; the limit is hard: cache_mb, and half of memory_mb.
  *
- * Everything is found by pack id and block. A pack never changes and an id is
+ * What is of a pack is found by pack id and block. A pack never changes and an id is
  * never given twice, so what is found is right whenever the map says that the
  * block is live in that pack; nobody looks otherwise. What was overwritten,
- * discarded or moved is only useless. It leaves at once all the same:
- * Documentation/decisions/0006-promotion-cache.md has the races.
+ * discarded or moved is only useless. It leaves at once all the same.
+ *
+ * Loose blocks are found by place. On shelves nothing is overwritten, and what is kept
+ * leaves before its place is free for another block.
+ * Documentation/decisions/0006-promotion-cache.md has the races of both.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -25,13 +29,15 @@
 #define CLUSTER_BLOCKS	(1 << TERRACE_PACK_MAX_SHIFT)
 #define PLAIN_BIT	TERRACE_REGION_BLOCKS
 
+enum kind { STORED, PLAIN, LOOSE, NR_KINDS };
+
 struct tr_cached {
 	struct list_head lru;
 	refcount_t users;		/* the table's, until the last block has left */
-	u64 id;				/* of the pack */
+	u64 id;				/* of the pack; LOOSE: the place */
 	u32 bytes, footprint;
 	struct tr_heat heat;
-	bool plain;
+	u8 kind;
 	u8 nr, left;			/* blocks; those that still lead here */
 	u16 block[CLUSTER_BLOCKS];
 	void *data;			/* of its own: 4 KiB are then no more than that */
@@ -41,8 +47,9 @@ struct tr_promotion {
 	struct terrace *tr;
 	spinlock_t lock;		/* irq; nests in region->lock; all of these */
 	struct xarray table;
-	struct list_head lru[2];	/* stored, plain */
-	u64 bytes[2];
+	struct xarray loose;		/* by place */
+	struct list_head lru[2];	/* as the drive has it, plain */
+	u64 bytes[NR_KINDS];
 	struct tr_bypass bypass;
 	struct tr_bypass_epoch epoch;
 #ifdef TR_SHRINKER_OWN
@@ -56,6 +63,21 @@ static unsigned long key(u64 id, u32 block, bool plain)
 	return id << (TERRACE_REGION_SHIFT + 1) | (plain ? PLAIN_BIT : 0) | block;
 }
 
+static unsigned long key_of(const struct tr_cached *entry, u32 block)
+{
+	return entry->kind == LOOSE ? entry->id : key(entry->id, block, entry->kind == PLAIN);
+}
+
+static struct xarray *table_of(struct tr_promotion *cache, enum kind kind)
+{
+	return kind == LOOSE ? &cache->loose : &cache->table;
+}
+
+static struct list_head *lru_of(struct tr_promotion *cache, enum kind kind)
+{
+	return &cache->lru[kind == PLAIN];
+}
+
 static u64 limit(const struct terrace *tr)
 {
 	return min_t(u64, (u64)tr_tune(tr, TR_TUNE_CACHE_MB) << 20, tr_memory_limit(tr) / 2);
@@ -63,7 +85,8 @@ static u64 limit(const struct terrace *tr)
 
 static u64 size(const struct tr_promotion *cache)
 {
-	return READ_ONCE(cache->bytes[0]) + READ_ONCE(cache->bytes[1]);
+	return READ_ONCE(cache->bytes[STORED]) + READ_ONCE(cache->bytes[PLAIN]) +
+	       READ_ONCE(cache->bytes[LOOSE]);
 }
 
 /* --- entries ---------------------------------------------------------------------- */
@@ -129,12 +152,12 @@ const void *tr_cached_data(const struct tr_cached *entry)
 static bool leave__f(struct tr_promotion *cache, struct tr_cached *entry, u32 block)
 {
 	lockdep_assert_held(&cache->lock);
-	xa_erase(&cache->table, key(entry->id, block, entry->plain));
+	xa_erase(table_of(cache, entry->kind), key_of(entry, block));
 	if (--entry->left)
 		return false;
 	list_del(&entry->lru);
-	cache->bytes[entry->plain] -= entry->footprint;
-	if (!entry->plain)
+	cache->bytes[entry->kind] -= entry->footprint;
+	if (entry->kind == STORED)
 		tr_bypass_remove(&cache->bypass, &entry->heat);
 	return true;
 }
@@ -144,7 +167,7 @@ static void leave_all__f(struct tr_promotion *cache, struct tr_cached *entry)
 	u32 k;
 
 	for (k = 0; k < entry->nr; k++)
-		if (xa_load(&cache->table, key(entry->id, entry->block[k], entry->plain)) == entry &&
+		if (xa_load(table_of(cache, entry->kind), key_of(entry, entry->block[k])) == entry &&
 		    leave__f(cache, entry, entry->block[k]))
 			break;
 }
@@ -193,7 +216,7 @@ static struct tr_cached *take_oldest(struct tr_promotion *cache)
 
 	spin_lock_irqsave(&cache->lock, flags);
 	/* Decoded blocks have at most half: they are there twice. */
-	from = cache->bytes[1] > cache->bytes[0];
+	from = cache->bytes[PLAIN] > cache->bytes[STORED] + cache->bytes[LOOSE];
 	entry = list_first_entry_or_null(&cache->lru[from], struct tr_cached, lru);
 	if (!entry)
 		entry = list_first_entry_or_null(&cache->lru[!from], struct tr_cached, lru);
@@ -236,8 +259,8 @@ static void turn(struct tr_promotion *cache)
 	bytes = size(cache);
 	over = tr_bypass_turn(&cache->bypass);
 	if (over) {
-		cache->epoch.stored_bytes = cache->bytes[0];
-		cache->epoch.plain_bytes = cache->bytes[1];
+		cache->epoch.stored_bytes = cache->bytes[STORED];
+		cache->epoch.plain_bytes = cache->bytes[PLAIN];
 		tr_bypass_tune(&cache->bypass, &cache->epoch);
 		cache->epoch.plain_hits = 0;
 		cache->epoch.stored_hits = 0;
@@ -258,7 +281,7 @@ struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool 
 	struct tr_cached *entry;
 	unsigned long flags;
 
-	if (!READ_ONCE(cache->bytes[plain]))
+	if (!READ_ONCE(cache->bytes[plain ? PLAIN : STORED]))
 		return NULL;
 	spin_lock_irqsave(&cache->lock, flags);
 	entry = xa_load(&cache->table, key(id, block, plain));
@@ -266,7 +289,7 @@ struct tr_cached *tr_promotion_find(struct terrace *tr, u64 id, u32 block, bool 
 		entry = NULL;		/* read less far */
 	if (entry) {
 		refcount_inc(&entry->users);
-		list_move_tail(&entry->lru, &cache->lru[plain]);
+		list_move_tail(&entry->lru, lru_of(cache, plain ? PLAIN : STORED));
 		if (plain)
 			cache->epoch.plain_hits++;
 		else
@@ -282,8 +305,8 @@ bool tr_promotion_peek(struct terrace *tr, u64 id, u32 block)
 {
 	struct tr_promotion *cache = tr->packing->promotion;
 
-	return (READ_ONCE(cache->bytes[0]) && xa_load(&cache->table, key(id, block, false))) ||
-	       (READ_ONCE(cache->bytes[1]) && xa_load(&cache->table, key(id, block, true)));
+	return (READ_ONCE(cache->bytes[STORED]) && xa_load(&cache->table, key(id, block, false))) ||
+	       (READ_ONCE(cache->bytes[PLAIN]) && xa_load(&cache->table, key(id, block, true)));
 }
 
 void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns)
@@ -297,10 +320,8 @@ void tr_promotion_spent(struct terrace *tr, bool decoded, u64 ns)
 
 /* --- keeping -------------------------------------------------------------------------- */
 
-static struct tr_cached *cached_new(u64 id, const void *data, u32 bytes, const u16 *block, u32 nr)
+static struct tr_cached *cached_new(enum kind kind, u64 id, u32 bytes, u32 nr, gfp_t gfp)
 {
-	/* cold.c keeps from its softirq as well */
-	const gfp_t gfp = (in_task() ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) | __GFP_NOWARN;
 	struct tr_cached *entry = kmalloc(sizeof(*entry), gfp);
 
 	if (!entry)
@@ -314,9 +335,8 @@ static struct tr_cached *cached_new(u64 id, const void *data, u32 bytes, const u
 	entry->id = id;
 	entry->bytes = bytes;
 	entry->footprint = ksize(entry) + ksize(entry->data);
+	entry->kind = kind;
 	entry->nr = nr;
-	memcpy(entry->block, block, nr * sizeof(*block));
-	memcpy(entry->data, data, bytes);
 	return entry;
 }
 
@@ -326,14 +346,14 @@ static bool put_in__f(struct tr_promotion *cache, struct tr_cached *entry)
 	u32 k;
 
 	for (k = 0; k < entry->nr; k++)
-		if (xa_insert(&cache->table, key(entry->id, entry->block[k], entry->plain), entry,
+		if (xa_insert(table_of(cache, entry->kind), key_of(entry, entry->block[k]), entry,
 			      GFP_NOWAIT | __GFP_NOWARN))
 			break;
 	entry->left = k;
 	if (k == entry->nr)
 		return true;
 	while (k--)
-		xa_erase(&cache->table, key(entry->id, entry->block[k], entry->plain));
+		xa_erase(table_of(cache, entry->kind), key_of(entry, entry->block[k]));
 	return false;
 }
 
@@ -344,7 +364,7 @@ static struct tr_cached *take_shorter__f(struct tr_promotion *cache, const struc
 	u32 k;
 
 	for (k = 0; k < entry->nr; k++) {
-		old = xa_load(&cache->table, key(entry->id, entry->block[k], entry->plain));
+		old = xa_load(table_of(cache, entry->kind), key_of(entry, entry->block[k]));
 		if (!old)
 			continue;
 		if (old->bytes >= entry->bytes)
@@ -355,25 +375,22 @@ static struct tr_cached *take_shorter__f(struct tr_promotion *cache, const struc
 	return NULL;
 }
 
-bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, bool plain,
-		       const void *data, u32 bytes)
+static bool may_keep(const struct terrace *tr, u32 bytes)
 {
-	struct tr_promotion *cache = tr->packing->promotion;
-	u64 most = limit(tr), need = sizeof(struct tr_cached) + bytes;
-	struct tr_cached *entry, *old;
+	u64 most = limit(tr);
+
+	return sizeof(struct tr_cached) + bytes <= most / 8 && size(tr->packing->promotion) <= most;
+}
+
+/* It is in, or it is put. Any context. */
+static bool enter(struct tr_promotion *cache, struct tr_cached *entry)
+{
+	struct terrace *tr = cache->tr;
+	struct tr_cached *old;
+	u64 most = limit(tr);
 	unsigned long flags;
 	bool kept;
 
-	if (in_task())
-		tr_promotion_fit(tr);
-	if (need > most / 8 || size(cache) > most)
-		return false;
-	turn(cache);
-	entry = cached_new(id, data, bytes, block, nr);
-	if (!entry)
-		return false;
-	entry->plain = plain;
-	atomic64_add(entry->footprint, &tr->memory);
 	if (size(cache) + entry->footprint > most) {
 		WRITE_ONCE(cache->epoch.full, true);
 		tr_promotion_evict(tr, size(cache) + entry->footprint - most);
@@ -382,14 +399,12 @@ bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, boo
 	old = take_shorter__f(cache, entry);
 	kept = size(cache) + entry->footprint <= most && put_in__f(cache, entry);
 	if (kept) {
-		list_add_tail(&entry->lru, &cache->lru[plain]);
-		cache->bytes[plain] += entry->footprint;
-		if (!plain)
+		list_add_tail(&entry->lru, lru_of(cache, entry->kind));
+		cache->bytes[entry->kind] += entry->footprint;
+		if (entry->kind == STORED)
 			tr_bypass_add(&cache->bypass, &entry->heat);
 	}
 	spin_unlock_irqrestore(&cache->lock, flags);
-	/* The caller looks at the map next; partner: tr_promotion_forget(). */
-	smp_mb();
 	if (old)
 		tr_cached_put(tr, old);
 	if (!kept)
@@ -398,9 +413,109 @@ bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, boo
 	return kept;
 }
 
+bool tr_promotion_keep(struct terrace *tr, u64 id, const u16 *block, u32 nr, bool plain,
+		       const void *data, u32 bytes)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	/* cold.c keeps from its softirq as well */
+	const gfp_t gfp = (in_task() ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) | __GFP_NOWARN;
+	struct tr_cached *entry;
+	bool kept;
+
+	if (in_task())
+		tr_promotion_fit(tr);
+	if (!may_keep(tr, bytes))
+		return false;
+	turn(cache);
+	entry = cached_new(plain ? PLAIN : STORED, id, bytes, nr, gfp);
+	if (!entry)
+		return false;
+	memcpy(entry->block, block, nr * sizeof(*block));
+	memcpy(entry->data, data, bytes);
+	atomic64_add(entry->footprint, &tr->memory);
+	kept = enter(cache, entry);
+	/* The caller looks at the map next; partner: tr_promotion_forget(). */
+	smp_mb();
+	return kept;
+}
+
 u64 tr_promotion_bytes(struct terrace *tr, bool plain)
 {
-	return READ_ONCE(tr->packing->promotion->bytes[plain]);
+	return READ_ONCE(tr->packing->promotion->bytes[plain ? PLAIN : STORED]);
+}
+
+/* --- loose blocks ----------------------------------------------------------------------- */
+
+struct tr_cached *tr_promotion_loose_new(struct terrace *tr, u64 place)
+{
+	struct tr_cached *entry;
+
+	if (!may_keep(tr, TERRACE_BLOCK_BYTES) ||
+	    atomic64_read(&tr->memory) + TERRACE_BLOCK_BYTES > tr_memory_limit(tr))
+		return NULL;
+	entry = cached_new(LOOSE, place, TERRACE_BLOCK_BYTES, 1, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
+	if (!entry)
+		return NULL;
+	entry->block[0] = 0;
+	atomic64_add(entry->footprint, &tr->memory);
+	return entry;
+}
+
+void *tr_promotion_loose_room(struct tr_cached *entry)
+{
+	return entry->data;
+}
+
+void tr_promotion_loose_keep(struct terrace *tr, struct tr_cached *entry)
+{
+	/* The limit may be lower than when it was read: what is too much is not for an interrupt to evict. */
+	if (!may_keep(tr, TERRACE_BLOCK_BYTES)) {
+		tr_cached_put(tr, entry);
+		return;
+	}
+	turn(tr->packing->promotion);
+	enter(tr->packing->promotion, entry);
+	smp_mb();	/* who waits for the epoch looks whether anything is kept */
+}
+
+struct tr_cached *tr_promotion_loose_find(struct terrace *tr, u64 place)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	struct tr_cached *entry;
+	unsigned long flags;
+
+	if (!READ_ONCE(cache->bytes[LOOSE]))
+		return NULL;
+	spin_lock_irqsave(&cache->lock, flags);
+	entry = xa_load(&cache->loose, place);
+	if (entry) {
+		refcount_inc(&entry->users);
+		list_move_tail(&entry->lru, lru_of(cache, LOOSE));
+	}
+	spin_unlock_irqrestore(&cache->lock, flags);
+	return entry;
+}
+
+void tr_promotion_loose_forget(struct terrace *tr, u64 place, u32 n)
+{
+	struct tr_promotion *cache = tr->packing->promotion;
+	struct tr_cached *entry;
+	unsigned long flags;
+
+	for (; n && READ_ONCE(cache->bytes[LOOSE]); n--, place = tr_place_add(place, 1)) {
+		spin_lock_irqsave(&cache->lock, flags);
+		entry = xa_load(&cache->loose, place);
+		if (entry)
+			leave__f(cache, entry, 0);
+		spin_unlock_irqrestore(&cache->lock, flags);
+		if (entry)
+			tr_cached_put(tr, entry);
+	}
+}
+
+u64 tr_promotion_loose_bytes(struct terrace *tr)
+{
+	return READ_ONCE(tr->packing->promotion->bytes[LOOSE]);
 }
 
 /* --- shrinker ------------------------------------------------------------------------- */
@@ -431,6 +546,7 @@ int tr_promotion_init(struct terrace *tr)
 	cache->tr = tr;
 	spin_lock_init(&cache->lock);
 	xa_init_flags(&cache->table, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&cache->loose, XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&cache->lru[0]);
 	INIT_LIST_HEAD(&cache->lru[1]);
 	tr_bypass_init(&cache->bypass);
@@ -449,6 +565,7 @@ void tr_promotion_exit(struct terrace *tr)
 	tr_shrinker_end(cache->shrinker);
 	tr_promotion_evict(tr, U64_MAX);
 	xa_destroy(&cache->table);
+	xa_destroy(&cache->loose);
 	kfree(cache);
 	tr->packing->promotion = NULL;
 }

@@ -85,6 +85,11 @@ static u64 cache_plain(struct terrace *tr, struct tr_tier *tier)
 	return tr_promotion_bytes(tr, true);
 }
 
+static u64 cache_loose(struct terrace *tr, struct tr_tier *tier)
+{
+	return tr_promotion_loose_bytes(tr);
+}
+
 static u64 throttled(struct terrace *tr, struct tr_tier *tier)
 {
 	return STAT(tr, throttled);
@@ -301,6 +306,7 @@ struct tr_word tr_volume_words[] = {
 	NUMBER("rescued", NULL, rescued),
 	NUMBER("cache_stored", NULL, cache_stored),
 	NUMBER("cache_plain", NULL, cache_plain),
+	NUMBER("cache_loose", NULL, cache_loose),
 	NUMBER("moved", " moved=", moved),
 	NUMBER("left_out", " left_out=", left_out),
 	NUMBER("journal_used", " journal=", journal_used),
