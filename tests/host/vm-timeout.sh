@@ -40,7 +40,14 @@ replaced() {
 	TERRACE_BOOT_SILENCE=10 scripts/vm --out "$OUT/$1" functional -- echo it runs > "$OUT/$1.said" 2>&1 &
 	pid=$!
 	for _ in $(seq 600); do [ -z "$(find build/vm -path "build/vm/run-$pid-*/kernel.log" -size +0)" ] || break; sleep 0.05; done
-	kill "-$2" "$(qemu_of "$1")"
+	machine=$(qemu_of "$1")
+	kill "-$2" "$machine"
+	# all of its threads: one that still writes its log would write over the line
+	for _ in $(seq 100); do
+		[ "$2" = STOP ] || break
+		grep -hq '^State:.[^T]' "/proc/$machine"/task/*/status || break
+		sleep 0.05
+	done
 	[ -z "${4-}" ] || echo "$4" >> "$(find build/vm -path "build/vm/run-$pid-*/kernel.log")"
 	wait "$pid" || { cat "$OUT/$1.said"; die "the machine was not replaced"; }
 	grep -q "$3: started again" "$OUT/$1.said" || die "no word about it"
