@@ -475,7 +475,8 @@ void tr_promotion_loose_keep(struct terrace *tr, struct tr_cached *entry)
 	}
 	turn(tr->packing->promotion);
 	enter(tr->packing->promotion, entry);
-	smp_mb();	/* who waits for the epoch looks whether anything is kept */
+	/* The reader leaves the epoch next; partner: tr_epoch_wait(), before tr_promotion_loose_forget(). */
+	smp_mb();
 }
 
 struct tr_cached *tr_promotion_loose_find(struct terrace *tr, u64 place)
