@@ -225,6 +225,26 @@ static bool has_room(const struct miniature *m, const struct miniature_rules *r)
 	return m->fast_used < r->watermark->high * m->fast_blocks;
 }
 
+/*
+ * upmask_neighbours() asks this of 64 adjacent blocks, of which two or none are in a sample: here a region's stand for them,
+ * which is right where clusters are as large.
+ */
+static void raise_neighbours(const struct looker *l, uint32_t region)
+{
+	struct miniature *m = l->m;
+	uint32_t first = region * m->region_blocks, end = end_of(m, region), hot = 0;
+
+	if (l->rules->flush->neighbours > 1)
+		return;
+	for (uint32_t b = first; b < end; b++)
+		hot += heat_hot(l->heat, b, 0);
+	if (hot < l->rules->flush->neighbours * (end - first))
+		return;
+	for (uint32_t b = first; b < end && has_room(m, l->rules); b++)
+		if (m->place[b] == BELOW)
+			place(m, b, CLEAN);
+}
+
 void miniature_read(struct miniature *m, const struct miniature_rules *r, const struct heat *heat, uint32_t block,
 		    struct prng *prng)
 {
@@ -236,8 +256,10 @@ void miniature_read(struct miniature *m, const struct miniature_rules *r, const 
 	m->misses++;
 	if (m->up == MINIATURE_NOTHING || (m->up == MINIATURE_HOT && !heat_hot(heat, block, 0)))
 		return;
-	if (has_room(m, r))
+	if (has_room(m, r)) {
 		place(m, block, CLEAN);
+		raise_neighbours(&l, block / m->region_blocks);
+	}
 	make_room(&l, prng);
 }
 
@@ -251,6 +273,20 @@ void miniature_write(struct miniature *m, const struct miniature_rules *r, const
 		place(m, block, DIRTY);
 	m->region[block / m->region_blocks].used = m->accesses;
 	make_room(&l, prng);
+}
+
+void miniature_resize(struct miniature *m, const struct miniature_rules *r, const struct heat *heat, uint32_t fast_blocks,
+		      struct prng *prng)
+{
+	struct looker l = { m, r, heat };
+	uint32_t used;
+
+	m->fast_blocks = fast_blocks;
+	m->again = 0;
+	do {
+		used = m->fast_used;
+		make_room(&l, prng);
+	} while (m->fast_used < used);
 }
 
 void miniature_forget(struct miniature *m, uint32_t block)

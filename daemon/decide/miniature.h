@@ -13,14 +13,15 @@
  * The few blocks that get most of the reads are hits in any placement worth a name; so it makes no difference
  * how many of them happen to be in the sample.
  *
- * What is left out: batches (a hot block that is read slowly goes up at once), neighbours, epochs, what budgets, brakes and the governor hold back, and
- * the time that moves take.
+ * What is left out: batches (a hot block that is read slowly goes up at once), epochs, what budgets, brakes and the governor hold back,
+ * and the time that moves take.
  */
 #ifndef DECIDE_MINIATURE_H
 #define DECIDE_MINIATURE_H
 
 #include "decide/buckets.h"
 #include "decide/choose.h"
+#include "decide/flush.h"
 #include "decide/heat.h"
 #include "decide/upmask.h"
 #include "decide/watermark.h"
@@ -64,6 +65,7 @@ struct miniature_rules {
 	const struct msc_tunables *msc;
 	const struct bucket_tunables *buckets;
 	const struct watermark_tunables *watermark;
+	const struct flush_tunables *flush;
 };
 
 struct miniature_region {
@@ -96,6 +98,10 @@ void miniature_read(struct miniature *m, const struct miniature_rules *r, const 
 		    struct prng *prng);
 void miniature_write(struct miniature *m, const struct miniature_rules *r, const struct heat *heat, uint32_t block,
 		     struct prng *prng);
+
+/* What is too much goes down at once. */
+void miniature_resize(struct miniature *m, const struct miniature_rules *r, const struct heat *heat, uint32_t fast_blocks,
+		      struct prng *prng);
 
 /* It holds nothing any more. */
 void miniature_forget(struct miniature *m, uint32_t block);

@@ -164,13 +164,13 @@ void whatif_close(struct whatif *w)
 }
 
 /* Room for as much heat as the volume's fast tier has room for. */
-static void resize(struct whatif *w)
+static void resize(struct whatif *w, const struct miniature_rules *rules)
 {
 	for (uint32_t i = 0; i < WHATIF_SETTINGS; i++) {
 		struct whatif_one *o = &w->one[i];
 		uint32_t fast = at_least_1(headcount_room(&w->heads, (double)w->c.fast_blocks * o->times));
 
-		o->miniature.fast_blocks = fast;
+		miniature_resize(&o->miniature, rules, &o->heat, fast, &w->prng);
 		if (o->kind == HEAT_RALT)
 			ralt_small_resize(&o->ralt, fast);
 	}
@@ -190,6 +190,7 @@ void whatif_access(struct whatif *w, uint64_t block, bool write)
 	const struct tuning *t = w->tuning;
 	const struct miniature_rules rules = {
 		.rule = w->c.rule, .choose = &t->choose, .msc = &t->msc, .buckets = &t->buckets, .watermark = &t->watermark,
+		.flush = &t->flush,
 	};
 	uint64_t n = block >> w->shift, sampled;
 
@@ -198,7 +199,7 @@ void whatif_access(struct whatif *w, uint64_t block, bool write)
 	w->reads += !write;
 	sampled = miniature_block(n, w->shift);
 	if (w->counts && headcount_access(&w->heads, block, sampled))
-		resize(w);
+		resize(w, &rules);
 	if (block != sampled)
 		return;
 	for (uint32_t i = 0; i < WHATIF_SETTINGS; i++) {

@@ -93,6 +93,7 @@ struct small {
 	struct msc_tunables msc;
 	struct bucket_tunables buckets;
 	struct watermark_tunables watermark;
+	struct flush_tunables flush;
 	struct miniature_rules rules;
 	void *memory[2];
 };
@@ -107,8 +108,10 @@ static void small_open(struct small *s, uint32_t listed)
 	tunable_defaults(&msc_tunable_table, &s->msc);
 	tunable_defaults(&bucket_tunable_table, &s->buckets);
 	tunable_defaults(&watermark_tunable_table, &s->watermark);
+	tunable_defaults(&flush_tunable_table, &s->flush);
 	s->rules = (struct miniature_rules){
 		.rule = CHOOSE_APPROX, .choose = &s->choose, .msc = &s->msc, .buckets = &s->buckets, .watermark = &s->watermark,
+		.flush = &s->flush,
 	};
 	s->memory[0] = malloc(n);
 	assert_int_equal(miniature_init(&s->m, 256, 64, 6, s->memory[0], n - 1), -ENOMEM);
@@ -194,6 +197,62 @@ static void room_is_made_and_the_hot_stay(void **state)
 	for (uint32_t hot = 0; hot < 4; hot++)
 		assert_true(s.m.place[hot]);
 	assert_near(s.m.misses, 256, 0);
+	small_close(&s);
+}
+
+/* 9 of a region's 16 are not 60 %, 10 are: then the six that nobody has read for long come with the next one. */
+static void where_most_are_hot_the_rest_comes_along(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 10);
+	for (uint32_t i = 0; i < 8; i++)
+		recency_touch(&s.list, 16 + i);
+	s.m.up = MINIATURE_HOT;
+	small_read(&s, 24);
+	assert_int_equal(s.m.fast_used, 1);
+	s.flush.neighbours = 2;
+	small_read(&s, 25);
+	assert_int_equal(s.m.fast_used, 2);
+	s.flush.neighbours = 0.6;
+	small_read(&s, 16);
+	assert_int_equal(s.m.fast_used, 16);
+	assert_true(s.m.place[31] && !s.m.place[15] && !s.m.place[32]);
+	/* No more than there is room for. */
+	small_close(&s);
+	small_open(&s, 10);
+	for (uint32_t i = 0; i < 10; i++)
+		recency_touch(&s.list, 16 + i);
+	s.m.up = MINIATURE_ALL;
+	for (uint32_t i = 64; i < 120; i++)
+		miniature_read(&s.m, &s.rules, &s.heat, i, &s.prng);
+	assert_int_equal(s.m.fast_used, 56);
+	small_read(&s, 16);
+	assert_int_equal(s.m.region[1].fast, 63 - 56);
+	small_close(&s);
+}
+
+/* Nobody has to ask for room first. */
+static void a_smaller_fast_tier_sends_down_at_once(void **state)
+{
+	struct small s;
+
+	(void)state;
+	small_open(&s, 4);
+	s.m.up = MINIATURE_ALL;
+	for (uint32_t i = 0; i < 60; i++)
+		small_read(&s, i);
+	assert_int_equal(s.m.fast_used, 60);
+	miniature_resize(&s.m, &s.rules, &s.heat, 32, &s.prng);
+	assert_in_range(s.m.fast_used, 4, 31);
+	for (uint32_t i = 56; i < 60; i++)
+		assert_true(s.m.place[i]);
+	/* What is hot stays even so, and the call comes back. */
+	miniature_resize(&s.m, &s.rules, &s.heat, 2, &s.prng);
+	assert_int_equal(s.m.fast_used, 4);
+	miniature_resize(&s.m, &s.rules, &s.heat, 64, &s.prng);
+	assert_int_equal(s.m.fast_used, 4);
 	small_close(&s);
 }
 
@@ -474,6 +533,8 @@ int main(void)
 		cmocka_unit_test(misses_are_what_counts),
 		cmocka_unit_test(what_may_go_up_does),
 		cmocka_unit_test(room_is_made_and_the_hot_stay),
+		cmocka_unit_test(where_most_are_hot_the_rest_comes_along),
+		cmocka_unit_test(a_smaller_fast_tier_sends_down_at_once),
 		cmocka_unit_test(a_write_takes_a_place_where_there_is_one),
 		cmocka_unit_test(a_small_ralt_finds_the_hot),
 		cmocka_unit_test(what_was_full_is_not_filled_at_first_sight),
