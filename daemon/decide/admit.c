@@ -5,6 +5,8 @@
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, skew, 2.0, 1.0, 1000.0,
 		"reuse, in multiples of a uniform load's, that allows promotion at first sight"),
+	TUNABLE(TUNABLE_DOUBLE, admit_tunables, lasting, 0.2, 0.0, 1000.0,
+		"what must last from period to period, where an LRU sees no skew, for moves to be worth trying; 0: it is not asked"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform, 1.25, 0.0, 1000.0,
 		"reuse, in multiples of a uniform load's, up to which room for new blocks waits for idle time; 0: never"),
 	TUNABLE(TUNABLE_DOUBLE, admit_tunables, uniform_hits, 64, 1, 1e12,
@@ -85,10 +87,12 @@ static bool is_multiple(double hit, double share, double factor)
 }
 
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
-		  double ghost_hit, uint64_t fast_blocks)
+		  double ghost_hit, double lasting, uint64_t fast_blocks)
 {
 	if (accesses < t->min_accesses || !mapped_blocks)
 		return false;
+	if (t->lasting > 0 && lasting >= t->lasting && fast_blocks < mapped_blocks)
+		return true;
 	return is_multiple(ghost_hit, hits_without_skew(accesses, mapped_blocks, fast_blocks), t->skew);
 }
 

@@ -22,6 +22,7 @@
 
 struct admit_tunables {
 	double skew;
+	double lasting;
 	double uniform;
 	double uniform_hits;
 	double fill;
@@ -33,10 +34,11 @@ extern const struct tunable_table admit_tunable_table;
 
 /*
  * Whether moves can pay at all: an LRU fast tier of this size would have at least `skew` times the
- * hit rate of a random placement (its share of the volume), or at most 1 / `skew` of its misses.  @ghost_hit: from shards_hit_rate().
+ * hit rate of a random placement (its share of the volume), or at most 1 / `skew` of its misses (@ghost_hit: from shards_hit_rate()); or the
+ * same blocks are accessed more often than others for longer than a cache above remembers (@lasting: from shards_lasting()).
  */
 bool admit_skewed(const struct admit_tunables *t, uint64_t accesses, uint64_t mapped_blocks,
-		  double ghost_hit, uint64_t fast_blocks);
+		  double ghost_hit, double lasting, uint64_t fast_blocks);
 
 /* What a hit rate was told from: so many accesses; all there were, or those to a sample of blocks. */
 struct admit_sample {

@@ -14,7 +14,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "decide/admit.h"
 #include "decide/prng.h"
+
+/* No tunables: a period is over when as many of its accesses were repeats as in a uniform load's of one for each block, 1 / e; and has so many. */
+#define FIRSTS		0.632
+#define PERIOD_LEAST	1024
 
 static const struct tunable rows[] = {
 	TUNABLE(TUNABLE_U32, shards_tunables, samples, 16384, 16, 1 << 20,
@@ -38,7 +43,7 @@ size_t shards_bytes(const struct shards_tunables *t)
 	size_t n = t->samples, span = 4 * n + 1;
 
 	return n * sizeof(struct shards_sample) + 2 * t->buckets * sizeof(double) +
-	       (table_size(t->samples) + n + 2 * span) * sizeof(uint32_t);
+	       (table_size(t->samples) + n + 2 * span) * sizeof(uint32_t) + 2 * n;
 }
 
 int shards_init(struct shards *s, const struct shards_tunables *t, uint64_t max_blocks,
@@ -63,6 +68,8 @@ int shards_init(struct shards *s, const struct shards_tunables *t, uint64_t max_
 	s->heap = s->slots + s->mask + 1;
 	s->tree = s->heap + s->limit;
 	s->at_time = s->tree + s->span + 1;
+	s->uses[0] = (uint8_t *)(s->at_time + s->span + 1);
+	s->uses[1] = s->uses[0] + s->limit;
 	return 0;
 }
 
@@ -181,6 +188,75 @@ static void clear_slot(struct shards *s, uint32_t i)
 	s->slots[i] = 0;
 }
 
+/* --- two periods --- */
+
+/* Blocks of a uniform load of @uses accesses that met @distinct ones. */
+static double live_blocks(double distinct, double uses)
+{
+	double repeats = 1 - distinct / uses, low = 0, high = 64;
+
+	/* accesses for each, found by halving */
+	for (int i = 0; i < 40; i++) {
+		double middle = (low + high) / 2;
+
+		*(admit_uniform_reuse(middle) < repeats ? &low : &high) = middle;
+	}
+	return uses / high;
+}
+
+/*
+ * Of a uniform load each block's accesses in one period say nothing of those in the next, so the products of the two sum up
+ * to n1 n2 / L, whatever chance has done in each.  L are the blocks that are accessed at all, as the distinct ones tell.
+ */
+static double compare(const struct shards *s)
+{
+	double before = 0, now = 0, both = 0, distinct = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		double a = s->uses[1][i], b = s->uses[0][i];
+
+		before += a;
+		now += b;
+		both += a * b;
+		distinct += a + b > 0;
+	}
+	if (before < PERIOD_LEAST / 2.0 || now <= 0)
+		return 0;
+	return both * live_blocks(distinct, before + now) / (before * now) - 1;
+}
+
+static void end_period(struct shards *s)
+{
+	uint8_t *before = s->uses[1];
+
+	s->lasting = compare(s);
+	s->uses[1] = s->uses[0];
+	s->uses[0] = before;
+	memset(before, 0, s->limit);
+	s->used = s->distinct = 0;
+}
+
+static void count_use(struct shards *s, uint32_t n)
+{
+	if (s->uses[0][n] == UINT8_MAX)
+		return;
+	s->distinct += !s->uses[0][n]++;
+	if (++s->used >= PERIOD_LEAST && s->distinct <= FIRSTS * (double)s->used)
+		end_period(s);
+}
+
+static void forget_uses(struct shards *s, uint32_t n)
+{
+	s->distinct -= s->uses[0][n] > 0;
+	s->used -= s->uses[0][n];
+	s->uses[0][n] = s->uses[1][n] = 0;
+}
+
+double shards_lasting(const struct shards *s)
+{
+	return s->lasting;
+}
+
 /* --- the sample --- */
 
 static void scale(struct shards_curve *c, uint32_t buckets, double factor)
@@ -206,6 +282,7 @@ static uint32_t drop_largest(struct shards *s)
 	s->threshold = out->hash;
 	clear_slot(s, find_slot(s, out->block, out->hash));
 	unmark(s, n);
+	forget_uses(s, n);
 	s->count--;
 	if (s->count) {
 		heap_place(s, 0, s->heap[s->count]);
@@ -214,7 +291,8 @@ static uint32_t drop_largest(struct shards *s)
 	return n;
 }
 
-static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
+/* -1: it is none. */
+static int64_t add_sample(struct shards *s, uint64_t block, uint64_t hash)
 {
 	uint32_t n = s->count;
 
@@ -222,7 +300,7 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 		/* The newcomer itself may have the largest hash. */
 		if (hash >= s->samples[s->heap[0]].hash) {
 			s->threshold = hash;
-			return;
+			return -1;
 		}
 		n = drop_largest(s);
 	}
@@ -232,6 +310,7 @@ static void add_sample(struct shards *s, uint64_t block, uint64_t hash)
 	heap_place(s, s->count, n);
 	heap_up(s, s->count++);
 	mark(s, n, ++s->now);
+	return n;
 }
 
 static void count_distance(const struct shards *s, struct shards_curve *c, uint32_t n)
@@ -246,31 +325,35 @@ static void count_distance(const struct shards *s, struct shards_curve *c, uint3
 		c->far += weight(s);
 }
 
-static void use(struct shards *s, struct shards_curve *c, uint64_t block)
+/* Its number in the sample, or -1. */
+static int64_t use(struct shards *s, struct shards_curve *c, uint64_t block)
 {
 	uint64_t hash = mix64(block + 0x9e3779b97f4a7c15ull);
 	uint32_t i;
 
 	c->all += 1;
 	if (hash >= s->threshold)
-		return;
+		return -1;
 	if (s->now == s->span)
 		renumber(s);
 	i = find_slot(s, block, hash);
 	if (!s->slots[i]) {
 		c->cold += weight(s);
-		add_sample(s, block, hash);
-		return;
+		return add_sample(s, block, hash);
 	}
 	i = s->slots[i] - 1;
 	count_distance(s, c, i);
 	unmark(s, i);
 	mark(s, i, ++s->now);
+	return i;
 }
 
 void shards_access(struct shards *s, uint64_t block)
 {
-	use(s, &s->access, block);
+	int64_t n = use(s, &s->access, block);
+
+	if (n >= 0)
+		count_use(s, (uint32_t)n);
 }
 
 void shards_touch(struct shards *s, uint64_t block)

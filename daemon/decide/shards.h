@@ -17,6 +17,10 @@
  *
  * The histogram counts accesses, each sampled one for as many as it stands for; shards_age() halves it, so
  * that a curve follows the load.
+ *
+ * Below a database such a curve is blind: its own cache has had whatever comes again soon, and an LRU has no more hits from the rest
+ * than from a uniform load.  So the sample also remembers two periods, in each of which a block was accessed once on
+ * average: how much more often than under a uniform load are the same blocks accessed in both?
  */
 #ifndef DECIDE_SHARDS_H
 #define DECIDE_SHARDS_H
@@ -63,6 +67,10 @@ struct shards {
 	uint64_t bucket_blocks;	/* distance covered by one bucket */
 	uint64_t threshold;	/* rate = threshold / 2^64 */
 	struct shards_curve access, touch;
+	uint8_t *uses[2];	/* accesses of each sample in this period and in the one before, 255 at most */
+	uint64_t used;		/* sum of this period's */
+	uint32_t distinct;	/* blocks that had one */
+	double lasting;
 };
 
 size_t shards_bytes(const struct shards_tunables *t);
@@ -82,6 +90,12 @@ double shards_touch_rate(const struct shards *s, uint64_t blocks);
 
 /* Share of the accesses that met a block seen before, whatever the distance. */
 double shards_reuse(const struct shards *s);
+
+/*
+ * What lasts from period to period: 0 under a uniform load, over whatever part of the volume, and 0.05 if that is seen below a cache; the square of
+ * the coefficient of variation of how often blocks are accessed, a little less.  0 before two periods are over.
+ */
+double shards_lasting(const struct shards *s);
 
 /* Halves the weight of everything seen so far, once the sample has been used as often as it has blocks. */
 void shards_age(struct shards *s);

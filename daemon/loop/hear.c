@@ -327,6 +327,8 @@ bool hear_uniform(const struct engine *e)
 		return e->rests;
 	if (!reads && !hardly_read(e))
 		return false;
+	if (reads && hear_skewed(e))
+		return false;
 	return (!reads || is_uniform(e, &s->access, shards_hit_rate(s, e->fast_blocks))) &&
 	       (!writes || is_uniform(e, &s->touch, shards_touch_rate(s, e->fast_blocks)));
 }
@@ -335,5 +337,5 @@ bool hear_skewed(const struct engine *e)
 {
 	/* All accesses, not the aged count: the ghost cache remembers blocks from before its last ageing. */
 	return admit_skewed(&e->c.tuning.admit, e->stats.accesses, hear_mapped(e),
-			    shards_hit_rate(&e->shards, e->fast_blocks), e->fast_blocks);
+			    shards_hit_rate(&e->shards, e->fast_blocks), shards_lasting(&e->shards), e->fast_blocks);
 }

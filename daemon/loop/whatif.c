@@ -233,7 +233,7 @@ void whatif_work(struct whatif *w, const struct shards *ghost, uint64_t accesses
 	for (uint32_t i = 0; w->one && i < WHATIF_SETTINGS; i++) {
 		struct whatif_one *o = &w->one[i];
 		uint64_t fast = (uint64_t)((double)w->c.fast_blocks * o->times);
-		bool skewed = admit_skewed(t, accesses, mapped, shards_hit_rate(ghost, fast), fast);
+		bool skewed = admit_skewed(t, accesses, mapped, shards_hit_rate(ghost, fast), shards_lasting(ghost), fast);
 
 		admit_watch_room(&o->filled, t, t->fill, o->miniature.fast_used, o->miniature.fast_blocks);
 		o->miniature.up = !skewed ? MINIATURE_NOTHING :

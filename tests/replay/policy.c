@@ -311,7 +311,7 @@ static void demote(struct policy *p, uint64_t blocks)
 static bool is_skewed(const struct policy *p)
 {
 	return admit_skewed(&p->admit_t, (uint64_t)p->shards.access.all, p->v->blocks,
-			    shards_hit_rate(&p->shards, p->v->fast_total), p->v->fast_total);
+			    shards_hit_rate(&p->shards, p->v->fast_total), shards_lasting(&p->shards), p->v->fast_total);
 }
 
 /* The block, and where most around it are hot, those as well; how many went up. */

@@ -82,14 +82,23 @@ static void skew_shows_in_hits_or_in_misses(void **state)
 
 	(void)state;
 	tunable_defaults(&admit_tunable_table, &t);
-	assert_true(admit_skewed(&t, 100000000, 1000000, 0.20, 100000));
-	assert_false(admit_skewed(&t, 100000000, 1000000, 0.19, 100000));
-	assert_true(admit_skewed(&t, 100000000, 1000000, 0.76, 500000));
-	assert_false(admit_skewed(&t, 100000000, 1000000, 0.74, 500000));
-	assert_false(admit_skewed(&t, 100000000, 1000000, 0.5, 500000));
-	assert_false(admit_skewed(&t, 999, 1000000, 1, 100000));
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.20, 0, 100000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.19, 0, 100000));
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.76, 0, 500000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.74, 0, 500000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.5, 0, 500000));
+	assert_false(admit_skewed(&t, 999, 1000000, 1, 0, 100000));
+	/* Or the same blocks come again, for longer than an LRU remembers; not where all are fast. */
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.1, 0.2, 100000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.1, 0.19, 100000));
+	assert_false(admit_skewed(&t, 999, 1000000, 0.1, 0.5, 100000));
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.5, 0.5, 1000000));
+	t.lasting = 0.4;
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.1, 0.39, 100000));
+	t.lasting = 0;
+	assert_false(admit_skewed(&t, 100000000, 1000000, 0.1, 9, 100000));
 	t.skew = 1.5;
-	assert_true(admit_skewed(&t, 100000000, 1000000, 0.16, 100000));
+	assert_true(admit_skewed(&t, 100000000, 1000000, 0.16, 0, 100000));
 }
 
 /* 10 % fast: up to 12.5 % of hits are a uniform load's; what has been called one is until hits are 16.25 %. */

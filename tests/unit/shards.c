@@ -267,6 +267,111 @@ static void memory_is_constant_and_tunables_matter(void **state)
 	free(large.samples);
 }
 
+/* ---- what lasts ---- */
+
+enum { RECORDS = 480000, PAGE = 8, PAGES = RECORDS / PAGE };
+
+enum load { UNIFORM, HALF, FAINT, ZIPF, LOOP };
+
+struct below {
+	enum load load;
+	double cached;	/* of the pages: an LRU above */
+	double least, most;	/* of what was said */
+	uint32_t said;
+};
+
+static uint64_t page_of(enum load load, uint64_t i, const double *zipf, struct prng *p)
+{
+	if (load == LOOP)
+		return i % PAGES;
+	if (load == HALF)
+		return prng_below(p, PAGES / 2);
+	if (load == FAINT && prng_below(p, 10) == 0)
+		return prng_below(p, PAGES * 6 / 100);
+	if (load == ZIPF)	/* a record anywhere, in a page with seven others */
+		return zipf_draw(zipf, RECORDS, p) * 7919 % RECORDS / PAGE;
+	return prng_below(p, PAGES);
+}
+
+/* What reaches the volume below such a cache; what is said of it, from the second pass on. */
+static void watch_below(struct below *b, uint64_t reads)
+{
+	uint32_t limit = b->cached > 0 ? (uint32_t)(b->cached * PAGES) : 1;
+	double *zipf = b->load == ZIPF ? zipf_table(RECORDS, 0.99) : NULL, last = 0;
+	struct shards_tunables t;
+	struct prng p = { 5 };
+	struct recency cache;
+	struct shards s;
+
+	tunable_defaults(&shards_tunable_table, &t);
+	make(&s, &t, PAGES);
+	assert_int_equal(recency_init(&cache, limit, malloc(recency_bytes(limit)), recency_bytes(limit)), 0);
+	b->least = 1e9;
+	b->most = -1e9;
+	for (uint64_t i = 0, below = 0; i < reads; i++) {
+		uint64_t page = page_of(b->load, i, zipf, &p);
+
+		if (recency_touch(&cache, page) && b->cached > 0)
+			continue;
+		if (cache.count > limit)
+			abort();
+		shards_access(&s, page);
+		if (++below < PAGES || shards_lasting(&s) == last)
+			continue;
+		last = shards_lasting(&s);
+		b->least = last < b->least ? last : b->least;
+		b->most = last > b->most ? last : b->most;
+		b->said++;
+	}
+	print_message("load %d below a cache of %.2f: %u periods, %.3f to %.3f\n", b->load, b->cached, b->said, b->least, b->most);
+	free(cache.entries);
+	free(s.samples);
+	free(zipf);
+}
+
+/* No cache above it makes a uniform load look otherwise, nor that only half of what there is is read. */
+static void nothing_lasts_under_a_uniform_load(void **state)
+{
+	static const double cached[] = { 0, 0.05, 0.13, 0.3, 0.5 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cached) / sizeof(*cached); i++) {
+		struct below all = { .load = UNIFORM, .cached = cached[i] }, half = { .load = HALF, .cached = cached[i] * 0.9 };
+
+		watch_below(&all, 20 * PAGES);
+		assert_true(all.said >= 5);
+		assert_in_range((int64_t)(all.least * 1000) + 1000, 950, 1080);
+		assert_in_range((int64_t)(all.most * 1000) + 1000, 950, 1080);
+		watch_below(&half, 12 * PAGES);
+		assert_in_range((int64_t)(half.most * 1000) + 1000, 900, 1100);
+	}
+}
+
+/* A loop comes to each block as often; where a tenth of the accesses are to 6 % of the blocks there is little to gain. */
+static void a_loop_and_faint_skew_are_not_enough(void **state)
+{
+	struct below loop = { .load = LOOP }, faint = { .load = FAINT };
+
+	(void)state;
+	watch_below(&loop, 12 * PAGES);
+	assert_true(loop.most < 0.02);
+	watch_below(&faint, 12 * PAGES);
+	assert_true(faint.least > 0.05 && faint.most < 0.2);
+}
+
+/* An LRU below an eighth of the data has no skew to show, and what is left of it lasts. */
+static void zipf_lasts_below_a_cache(void **state)
+{
+	struct below little = { .load = ZIPF, .cached = 0.05 }, eighth = { .load = ZIPF, .cached = 0.13 };
+
+	(void)state;
+	watch_below(&little, 40 * PAGES);
+	assert_true(little.least > 0.45);
+	watch_below(&eighth, 40 * PAGES);
+	assert_true(eighth.said >= 5);
+	assert_true(eighth.least > 0.22);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +385,9 @@ int main(void)
 		cmocka_unit_test(a_small_sample_is_off),
 		cmocka_unit_test(few_buckets_blur_the_curve),
 		cmocka_unit_test(memory_is_constant_and_tunables_matter),
+		cmocka_unit_test(nothing_lasts_under_a_uniform_load),
+		cmocka_unit_test(a_loop_and_faint_skew_are_not_enough),
+		cmocka_unit_test(zipf_lasts_below_a_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
