@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Block heat through BPF: what was read and where, how long it took, sampling under a flood, and what happens where BPF is refused.
-# vm: mode=functional memory=2G timeout=600 build=daemon,orders
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=daemon,orders
 # shellcheck disable=SC2034,SC2119
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"

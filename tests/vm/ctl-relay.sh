@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # terracectl add, replace, leave where they could lose a volume: called twice, beside a drive that died, beside a copy of a drive, killed or failing at the labels; it is served, or what is written waits.
-# vm: mode=functional memory=2G timeout=600 build=die
+# vm: mode=functional cpus=1 memory=2G timeout=600 build=die
 # shellcheck disable=SC2119,SC2086
 . "$TERRACE_TREE/tests/vm/lib.sh"
 . "$TERRACE_TREE/tests/vm/volume.bash"
