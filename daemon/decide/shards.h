@@ -92,7 +92,7 @@ double shards_touch_rate(const struct shards *s, uint64_t blocks);
 double shards_reuse(const struct shards *s);
 
 /*
- * What lasts from period to period: 0 under a uniform load, over whatever part of the volume, and 0.05 if that is seen below a cache; the square of
+ * What lasts from period to period: 0 under a uniform load, over whatever part of the volume, and up to 0.06 if that is seen below a cache; the square of
  * the coefficient of variation of how often blocks are accessed, a little less.  0 before two periods are over.
  */
 double shards_lasting(const struct shards *s);

@@ -203,6 +203,7 @@ static struct json_object *heat_json(const struct driver *d)
 	if (e->climbs)
 		real(o, "pinning_threshold", e->c.tuning.mapper.pinning_threshold);
 	flag(o, "skewed", hear_skewed(e));
+	real(o, "lasting_skew", shards_lasting(&e->shards));
 	json_object_object_add(o, "lru_hit_rate_if_fast_were", ghost_json(e));
 	json_object_object_add(o, "hit_rate_if", whatif_json(e));
 	return o;

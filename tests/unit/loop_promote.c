@@ -20,6 +20,25 @@ static void hot_blocks_come_up(void **state)
 	sim_remove(s);
 }
 
+/* A fifth of the reads to 6 % of the blocks: an LRU has few more hits than by chance, but it is the same blocks each time. */
+static void skew_that_only_lasts_is_enough(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		struct sim *s = sim_create(BLOCKS, FAST);
+
+		if (!asked)
+			s->c.tuning.admit.lasting = 0;
+		sim_open(s);
+		sim_hotspot(s, 6 * BLOCKS, BLOCKS * 6 / 100, 0.2, 0);
+		assert_true(shards_lasting(&s->e.shards) > 0.3);
+		assert_int_equal(hear_skewed(&s->e), asked);
+		assert_int_equal(s->e.stats.promoted_by_flush > BLOCKS / 50, asked);
+		assert_int_equal(s->e.stats.promoted_by_flush > 0, asked);
+		sim_remove(s);
+	}
+}
+
 /* While there is room all goes up at first sight; without it a batch by its hot blocks, of which half a run is enough. */
 static void flushes_are_explained(void **state)
 {
@@ -253,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hot_blocks_come_up),
+		cmocka_unit_test(skew_that_only_lasts_is_enough),
 		cmocka_unit_test(flushes_are_explained),
 		cmocka_unit_test(a_full_first_tier_does_not_end_promotions),
 		cmocka_unit_test(hot_blocks_come_up_through_a_small_cache),

@@ -271,7 +271,7 @@ static void memory_is_constant_and_tunables_matter(void **state)
 
 enum { RECORDS = 480000, PAGE = 8, PAGES = RECORDS / PAGE };
 
-enum load { UNIFORM, HALF, FAINT, ZIPF, LOOP };
+enum load { UNIFORM, HALF, FAINT, WARM, ZIPF, LOOP };
 
 struct below {
 	enum load load;
@@ -286,7 +286,7 @@ static uint64_t page_of(enum load load, uint64_t i, const double *zipf, struct p
 		return i % PAGES;
 	if (load == HALF)
 		return prng_below(p, PAGES / 2);
-	if (load == FAINT && prng_below(p, 10) == 0)
+	if ((load == FAINT && !prng_below(p, 10)) || (load == WARM && !prng_below(p, 5)))
 		return prng_below(p, PAGES * 6 / 100);
 	if (load == ZIPF)	/* a record anywhere, in a page with seven others */
 		return zipf_draw(zipf, RECORDS, p) * 7919 % RECORDS / PAGE;
@@ -347,22 +347,25 @@ static void nothing_lasts_under_a_uniform_load(void **state)
 	}
 }
 
-/* A loop comes to each block as often; where a tenth of the accesses are to 6 % of the blocks there is little to gain. */
+/* A loop comes to each block as often; where a tenth of the accesses are to 6 % of the blocks there is little to gain, of a fifth there is some. */
 static void a_loop_and_faint_skew_are_not_enough(void **state)
 {
-	struct below loop = { .load = LOOP }, faint = { .load = FAINT };
+	struct below loop = { .load = LOOP }, faint = { .load = FAINT }, warm = { .load = WARM };
 
 	(void)state;
 	watch_below(&loop, 12 * PAGES);
 	assert_true(loop.most < 0.02);
 	watch_below(&faint, 12 * PAGES);
 	assert_true(faint.least > 0.05 && faint.most < 0.2);
+	watch_below(&warm, 12 * PAGES);
+	assert_true(warm.least > 0.3);
 }
 
-/* An LRU below an eighth of the data has no skew to show, and what is left of it lasts. */
+/* An LRU below an eighth of the data has no skew to show, and what is left of it lasts; below a third too little is left. */
 static void zipf_lasts_below_a_cache(void **state)
 {
-	struct below little = { .load = ZIPF, .cached = 0.05 }, eighth = { .load = ZIPF, .cached = 0.13 };
+	struct below little = { .load = ZIPF, .cached = 0.05 }, eighth = { .load = ZIPF, .cached = 0.13 },
+		     third = { .load = ZIPF, .cached = 0.3 };
 
 	(void)state;
 	watch_below(&little, 40 * PAGES);
@@ -370,6 +373,8 @@ static void zipf_lasts_below_a_cache(void **state)
 	watch_below(&eighth, 40 * PAGES);
 	assert_true(eighth.said >= 5);
 	assert_true(eighth.least > 0.22);
+	watch_below(&third, 60 * PAGES);
+	assert_true(third.least > 0.08 && third.most < 0.2);
 }
 
 int main(void)
