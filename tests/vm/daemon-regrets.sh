@@ -11,22 +11,6 @@
 DATA=/dev/shm/data
 EPOCH=10000	# operations after which moves are judged
 
-# configured LINE...: nothing but the governor is in the way of moves
-configured() {
-	conf_written 50 <<- EOF
-		sense = access
-		ralt.buffer_records = 256
-		governor.epoch_ops = $EPOCH
-		admit.uniform = 0
-		brake.tolerance = 100
-		brake.floor_us = 1000000
-		cpu.min_idle = 0
-		idle.boost = 1
-		idle.idle_seconds = 86400
-		budget.bytes_per_second = 0
-		$(printf '%s\n' "$@")
-	EOF
-}
 is() { answers && grep -qE -e "\"$1\": \"$2" /dev/shm/status; }
 promoted() { echo $(($(number promoted_by_flush_blocks) + $(number promoted_by_compaction_blocks) + $(number promoted_by_epoch_blocks))); }
 load() { fio_ --name=r --filename="$VOL" --bs=4k --direct=1 --norandommap --randrepeat=0 "$@" > /dev/null; }
@@ -43,7 +27,8 @@ for mb in 0 24 48 72; do
 done
 
 # ---- the slow tier is called as quick as the fast one: no promotion repays ----
-configured "tier0.price.read_us = 5" "tier1.price.read_us = 5"
+# nothing but the governor is in the way of moves
+conf_unhindered governor.epoch_ops=$EPOCH idle.boost=1 idle.idle_seconds=86400 budget.bytes_per_second=0 tier0.price.read_us=5 tier1.price.read_us=5
 daemon_start
 n=0
 # 2 MiB elsewhere each time, read ten times over
@@ -58,7 +43,7 @@ check_eq "blocks that went up during the rest" "$(promoted)" "$up"
 check_eq "... for which there is a reason" "$(sed -n 's/^ *"promotions_allowed": \(.*\),/\1/p' /dev/shm/status)" false
 
 # ---- it is slower after all ----
-sed -i 's/^\(tier1.price.read_us\) = .*/\1 = 5000/' $CONF
+sed -i 's/^\(tier1.price.read_us\)=.*/\1=5000/' $CONF
 kill -HUP $daemon
 repays() {
 	load --rw=randread --offset=8M --size=2M --number_ios=5000 --randseed=$((n += 1))
